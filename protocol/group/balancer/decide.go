@@ -1,0 +1,232 @@
+package balancer
+
+import (
+	"slices"
+	"time"
+
+	"tarazu/adapter"
+)
+
+// network tells the two kinds of traffic apart, which are decided apart (S3.3).
+type network uint8
+
+const (
+	networkTCP network = iota
+	networkUDP
+	networks
+)
+
+func (n network) String() string {
+	if n == networkUDP {
+		return "UDP"
+	}
+	return "TCP"
+}
+
+// config is what does not change in the life of a group.
+type config struct {
+	strategy strategy
+	// ratio is `delay_acceptable_ratio` (S3.2).
+	ratio float64
+}
+
+// state is everything that a group knows. decide returns a new one and changes none.
+type state struct {
+	members []member
+	round   bool
+	held    bool
+	// started is when the box had started; settled says that the one clean-up after it was done (S6.1b).
+	started  time.Time
+	settled  bool
+	networks [networks]networkState
+	// shown is the member that Now names where the strategy has no selection (S5.4).
+	shown int
+}
+
+type networkState struct {
+	memory   memory
+	selected int
+}
+
+// member is one entry of the group's list.
+type member struct {
+	tag    string
+	weight int
+	// udp says whether it carries UDP; a nested group's answer can change.
+	udp     bool
+	result  adapter.Result
+	tested  bool // in the round in progress
+	suspect bool // a failed dial's test is running (S5.3)
+}
+
+// eventKind tells what an event reports to the deciding functions.
+type eventKind uint8
+
+const (
+	eventResult     eventKind = iota // a test of the member ended
+	eventMoved                       // a nested group leads elsewhere: the member has the result of what it leads to now
+	eventSuspect                     // a failed dial's test began
+	eventCleared                     // and ended
+	eventRoundStart                  // with held
+	eventRoundEnd
+	eventStarted // the box has started
+)
+
+// event is what happened, in terms of the group.
+type event struct {
+	kind   eventKind
+	member int
+	result adapter.Result
+	udp    bool
+	failed bool
+	round  bool
+	held   bool
+}
+
+// actions is what a decision wants done.
+type actions struct {
+	snapshot *snapshot
+	closings []closing
+	notes    []note
+	// wake is when to decide again although nothing arrives; zero for never.
+	wake time.Time
+}
+
+// closing names connections that a rule closes: those of a member on some networks.
+type closing struct {
+	member   int
+	networks [networks]bool
+	rule     string
+}
+
+// note is a change that a person may want to follow (S7.6, S9.3).
+type note struct {
+	// member changed its state, for the reason given; or, with previous set, took the selection of a network.
+	member   int
+	result   adapter.Result
+	selected bool
+	network  network
+	previous int
+	was      adapter.Result
+	rule     string
+}
+
+// settleAfter is when the connections that the group no longer uses are closed, once (S6.1b).
+const settleAfter = 30 * time.Second
+
+// newState is a group before its first decision.
+func newState(members []member) state {
+	s := state{members: members, shown: noMember}
+	for n := range s.networks {
+		s.networks[n].selected = noMember
+	}
+	return s
+}
+
+// decide applies events in their order and decides once for all of them. It is a pure function of its arguments, but
+// for the turns that connections take meanwhile. A batch holds at most one eventRoundEnd, as its last.
+func decide(config config, before state, events []event, why cause, now time.Time) (state, actions) {
+	after := before
+	after.members = slices.Clone(before.members)
+	var result actions
+	for _, event := range events {
+		after.apply(event, now, &result)
+		if event.kind == eventRoundEnd {
+			why = causeRoundEnd
+		}
+	}
+	current := &snapshot{members: after.members}
+	choices := [networks]choice{}
+	for n := range networks {
+		view := after.view(config, n, why, now)
+		choices[n] = config.strategy.choose(view, after.networks[n].memory)
+		after.note(n, choices[n], &result)
+		after.networks[n] = networkState{memory: choices[n].memory, selected: choices[n].selected}
+		current.pickers[n] = choices[n].picker
+		result.wakeAt(choices[n].wake, now)
+	}
+	current.carriesUDP = after.carriesUDP()
+	after.shown = shownMember(after, after.view(config, networkTCP, why, now))
+	current.shown = after.shown
+	after.settle(choices, now, &result)
+	result.snapshot = current
+	return after, result
+}
+
+// apply takes in one event.
+func (s *state) apply(event event, now time.Time, result *actions) {
+	switch event.kind {
+	case eventRoundStart:
+		s.round, s.held = true, event.held
+		for i := range s.members {
+			s.members[i].tested = false
+		}
+	case eventRoundEnd:
+		s.round, s.held = false, false
+	case eventStarted:
+		s.started = now
+	case eventSuspect:
+		s.members[event.member].suspect = true
+	case eventCleared:
+		s.members[event.member].suspect = false
+	case eventMoved:
+		s.members[event.member].result = event.result
+		s.members[event.member].udp = event.udp
+	case eventResult:
+		member := &s.members[event.member]
+		if member.result.State != event.result.State {
+			result.notes = append(result.notes, note{member: event.member, result: event.result})
+		}
+		member.result = event.result
+		member.suspect = false
+		member.tested = member.tested || event.round
+		if event.failed && event.result.State == adapter.StateDown {
+			// S6.1a: the connections of a member whose test failed, and no others'.
+			result.closings = append(result.closings, closing{event.member, [networks]bool{true, true}, "S6.1a"})
+		}
+	}
+}
+
+// note records a change of the selection.
+func (s *state) note(n network, choice choice, result *actions) {
+	previous := s.networks[n].selected
+	if choice.selected == noMember || previous == noMember || previous == choice.selected {
+		return
+	}
+	result.notes = append(result.notes, note{
+		selected: true, network: n, rule: choice.rule,
+		member: choice.selected, result: s.members[choice.selected].result,
+		previous: previous, was: s.members[previous].result,
+	})
+}
+
+// settle closes, once, the connections on members that the group no longer uses: 30 s after start, or at the first
+// decision after that with a fresh result (S6.1b).
+func (s *state) settle(choices [networks]choice, now time.Time, result *actions) {
+	if s.settled || s.started.IsZero() {
+		return
+	}
+	if due := s.started.Add(settleAfter); now.Before(due) {
+		result.wakeAt(due, now)
+		return
+	}
+	if !slices.ContainsFunc(s.members, func(m member) bool { return m.result.State == adapter.StateUp }) {
+		return
+	}
+	s.settled = true
+	for index := range s.members {
+		unused := closing{member: index, rule: "S6.1b"}
+		for n := range networks {
+			unused.networks[n] = !choices[n].uses(index)
+		}
+		if unused.networks != [networks]bool{} {
+			result.closings = append(result.closings, unused)
+		}
+	}
+}
+
+func (a *actions) wakeAt(at, now time.Time) {
+	if at.After(now) && (a.wake.IsZero() || at.Before(a.wake)) {
+		a.wake = at
+	}
+}

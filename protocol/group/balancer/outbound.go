@@ -1,0 +1,336 @@
+// Package balancer is the `balancer` outbound: a group that gives each connection one of its members.
+//
+// What is decided is decided by pure functions (decide, and a strategy's choose) from results of tests; one goroutine
+// (group) runs them and publishes snapshots; a connection reads the snapshot, picks and dials. This file is the glue to
+// sing-box and holds no policy.
+package balancer
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"tarazu/adapter"
+	"tarazu/experimental/monitoring"
+	"tarazu/option"
+
+	box "github.com/sagernet/sing-box/adapter"
+	"github.com/sagernet/sing-box/adapter/outbound"
+	"github.com/sagernet/sing-box/common/dialer"
+	"github.com/sagernet/sing-box/common/interrupt"
+	C "github.com/sagernet/sing-box/constant"
+	"github.com/sagernet/sing-box/log"
+	E "github.com/sagernet/sing/common/exceptions"
+	M "github.com/sagernet/sing/common/metadata"
+	N "github.com/sagernet/sing/common/network"
+	"github.com/sagernet/sing/service"
+)
+
+// RegisterOutbound adds the `balancer` type to a registry.
+func RegisterOutbound(registry *outbound.Registry) {
+	outbound.Register[option.BalancerOutboundOptions](registry, option.TypeBalancer, NewOutbound)
+}
+
+var (
+	_ box.OutboundGroup            = (*Outbound)(nil)
+	_ box.Lifecycle                = (*Outbound)(nil)
+	_ box.ConnectionHandler        = (*Outbound)(nil)
+	_ box.PacketConnectionHandler  = (*Outbound)(nil)
+	_ dialer.ParallelNetworkDialer = (*Outbound)(nil)
+	_ adapter.Subscriber           = (*Outbound)(nil)
+)
+
+// Outbound is a balancer (SPEC S1.1).
+type Outbound struct {
+	outbound.Adapter
+	options     option.BalancerOutboundOptions
+	config      config
+	logger      log.ContextLogger
+	outbounds   box.OutboundManager
+	endpoints   box.EndpointManager
+	connections box.ConnectionManager
+	monitor     adapter.Monitor
+	openings    *openings
+
+	tags        []string // members, once patterns are resolved
+	members     []memberOutbound
+	group       *group
+	stop        context.CancelFunc
+	unsubscribe func()
+}
+
+// memberOutbound is what a connection needs of a member.
+type memberOutbound struct {
+	box.Outbound
+	trackers [networks]tracker
+	// told is the debug line of a connection, made once so that telling costs nothing where nobody listens.
+	told []any
+}
+
+// NewOutbound makes a balancer from options, which it checks as far as it can alone: that members exist and do not lead
+// back is checked by option.Validate, and again when the box starts.
+func NewOutbound(ctx context.Context, _ box.Router, logger log.ContextLogger, tag string, options option.BalancerOutboundOptions) (box.Outbound, error) {
+	if err := options.Validate(); err != nil {
+		return nil, E.Cause(err, "outbound/balancer[", tag, "]")
+	}
+	strategy, err := newStrategy(options)
+	if err != nil {
+		return nil, E.Cause(err, "outbound/balancer[", tag, "]")
+	}
+	monitor, err := monitoring.FromContext(ctx, options.Monitoring)
+	if err != nil {
+		return nil, E.Cause(err, "outbound/balancer[", tag, "]: monitoring")
+	}
+	ratio := options.DelayAcceptableRatio
+	if ratio == 0 {
+		ratio = 2
+	}
+	return &Outbound{
+		Adapter:     outbound.NewAdapter(option.TypeBalancer, tag, []string{N.NetworkTCP, N.NetworkUDP}, nil),
+		options:     options,
+		config:      config{strategy: strategy, ratio: ratio},
+		logger:      logger,
+		outbounds:   service.FromContext[box.OutboundManager](ctx),
+		endpoints:   service.FromContext[box.EndpointManager](ctx),
+		connections: service.FromContext[box.ConnectionManager](ctx),
+		monitor:     monitor,
+		openings:    newOpenings(),
+		tags:        options.Outbounds,
+	}, nil
+}
+
+// Dependencies are the members, so that they start first. Those that patterns find are known from the first start
+// stage on.
+func (o *Outbound) Dependencies() []string {
+	return slices.Compact(slices.Sorted(slices.Values(o.tags)))
+}
+
+// Start follows sing-box's stages: patterns are resolved when everything is built, the first choice is made when the
+// members have started; the monitor says when the box has.
+func (o *Outbound) Start(stage box.StartStage) error {
+	switch stage {
+	case box.StartStateInitialize:
+		return o.resolveMembers()
+	case box.StartStateStart:
+		return o.start()
+	}
+	return nil
+}
+
+// Close ends the group's goroutine. Open connections are the connection manager's to close.
+func (o *Outbound) Close() error {
+	if o.stop == nil {
+		return nil
+	}
+	o.unsubscribe()
+	o.stop()
+	<-o.group.done
+	return nil
+}
+
+func (o *Outbound) start() error {
+	members := make([]member, len(o.tags))
+	o.members = make([]memberOutbound, len(o.tags))
+	for i, tag := range o.tags {
+		detour, loaded := o.outbounds.Outbound(tag)
+		if !loaded {
+			return E.New("outbounds: ", tag, " is not an outbound or endpoint of this configuration")
+		}
+		o.members[i].Outbound = detour
+		o.members[i].told = []any{"connection through member ", tag}
+		weight := max(o.options.Weights[tag], 1)
+		members[i] = member{tag: tag, weight: weight, udp: carriesUDP(detour)}
+	}
+	o.group = newGroup(o.config, o.monitor.DebounceWindow())
+	reach := newReach(o)
+	o.group.translate = reach.translate
+	o.group.perform = o.perform
+	// Subscribed before the results are read: what happens meanwhile waits in the mailbox.
+	o.unsubscribe = o.monitor.Subscribe(o)
+	for i := range members {
+		members[i].result = o.monitor.Result(reach.leaf[i])
+	}
+	wake := o.group.begin(newState(members))
+	var ctx context.Context
+	ctx, o.stop = context.WithCancel(context.Background())
+	go o.group.run(ctx, wake)
+	return nil
+}
+
+// Deliver takes an event from the monitor.
+func (o *Outbound) Deliver(event adapter.Event) {
+	o.group.deliver(event)
+}
+
+// Network tells what the members carry, so that a group around this one can choose (S3.3).
+func (o *Outbound) Network() []string {
+	if snapshot := o.snapshot(); snapshot != nil && !snapshot.carriesUDP {
+		return []string{N.NetworkTCP}
+	}
+	return o.Adapter.Network()
+}
+
+// Now names the member that a person should see (S5.4); before the start, the first.
+func (o *Outbound) Now() string {
+	if snapshot := o.snapshot(); snapshot != nil {
+		return snapshot.members[snapshot.shown].tag
+	}
+	if len(o.tags) == 0 {
+		return ""
+	}
+	return o.tags[0]
+}
+
+// All names the members in list order.
+func (o *Outbound) All() []string {
+	return o.tags
+}
+
+func (o *Outbound) snapshot() *snapshot {
+	if o.group == nil {
+		return nil
+	}
+	return o.group.current.Load()
+}
+
+// pick gives a connection its member.
+func (o *Outbound) pick(ctx context.Context, n network) (int, error) {
+	snapshot := o.snapshot()
+	if snapshot == nil {
+		return noMember, E.New("outbound/balancer[", o.Tag(), "]: not started")
+	}
+	if n == networkUDP && !snapshot.carriesUDP {
+		return noMember, E.New("outbound/balancer[", o.Tag(), "]: no member carries UDP")
+	}
+	o.monitor.Touch()
+	index := snapshot.pickers[n].pick()
+	o.logger.DebugContext(ctx, o.members[index].told...)
+	return index, nil
+}
+
+// pickFor is pick for a call that may be one of several for the same connection (S5.1).
+func (o *Outbound) pickFor(ctx context.Context, n network, loop loop, isLoop bool) (int, error) {
+	if isLoop && !loop.first {
+		if index, remembered := o.openings.chosen.Get(loop.opening); remembered {
+			return index, nil
+		}
+	}
+	index, err := o.pick(ctx, n)
+	if err == nil && isLoop {
+		o.openings.chosen.Add(loop.opening, index)
+	}
+	return index, err
+}
+
+// DialContext opens a connection through the member that the strategy picks.
+func (o *Outbound) DialContext(ctx context.Context, network string, destination M.Socksaddr) (net.Conn, error) {
+	n, err := networkOf(network)
+	if err != nil {
+		return nil, err
+	}
+	loop, isLoop := loopOver(box.ContextFrom(ctx), n, destination.Addr)
+	index, err := o.pickFor(ctx, n, loop, isLoop)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := o.members[index].DialContext(ctx, network, destination)
+	if isLoop {
+		loop.finish(o.openings, err == nil)
+	}
+	return o.opened(ctx, n, index, conn, err)
+}
+
+// ListenPacket opens an association through the member that the strategy picks.
+func (o *Outbound) ListenPacket(ctx context.Context, destination M.Socksaddr) (net.PacketConn, error) {
+	loop, isLoop := loopOver(box.ContextFrom(ctx), networkUDP, destination.Addr)
+	index, err := o.pickFor(ctx, networkUDP, loop, isLoop)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := o.members[index].ListenPacket(ctx, destination)
+	if isLoop {
+		loop.finish(o.openings, err == nil)
+	}
+	return o.associated(ctx, index, conn, err)
+}
+
+// DialParallelNetwork opens a connection to one of several addresses, all of them through one member (S5.1).
+func (o *Outbound) DialParallelNetwork(ctx context.Context, network string, destination M.Socksaddr, addresses []netip.Addr, strategy *C.NetworkStrategy, interfaceType, fallbackInterfaceType []C.InterfaceType, fallbackDelay time.Duration) (net.Conn, error) {
+	n, err := networkOf(network)
+	if err != nil {
+		return nil, err
+	}
+	index, err := o.pick(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dialer.DialSerialNetwork(ctx, o.members[index].Outbound, network, destination, addresses, strategy, interfaceType, fallbackInterfaceType, fallbackDelay)
+	return o.opened(ctx, n, index, conn, err)
+}
+
+// ListenSerialNetworkPacket opens an association to one of several addresses, all through one member (S5.1).
+func (o *Outbound) ListenSerialNetworkPacket(ctx context.Context, destination M.Socksaddr, addresses []netip.Addr, strategy *C.NetworkStrategy, interfaceType, fallbackInterfaceType []C.InterfaceType, fallbackDelay time.Duration) (net.PacketConn, netip.Addr, error) {
+	index, err := o.pick(ctx, networkUDP)
+	if err != nil {
+		return nil, netip.Addr{}, err
+	}
+	conn, address, err := dialer.ListenSerialNetworkPacket(ctx, o.members[index].Outbound, destination, addresses, strategy, interfaceType, fallbackInterfaceType, fallbackDelay)
+	conn, err = o.associated(ctx, index, conn, err)
+	return conn, address, err
+}
+
+// NewConnection takes a connection from an inbound.
+func (o *Outbound) NewConnection(ctx context.Context, conn net.Conn, metadata box.InboundContext, onClose N.CloseHandlerFunc) {
+	o.connections.NewConnection(interrupt.ContextWithIsExternalConnection(ctx), o, conn, metadata, onClose)
+}
+
+// NewPacketConnection takes an association from an inbound.
+func (o *Outbound) NewPacketConnection(ctx context.Context, conn N.PacketConn, metadata box.InboundContext, onClose N.CloseHandlerFunc) {
+	o.connections.NewPacketConnection(interrupt.ContextWithIsExternalConnection(ctx), o, conn, metadata, onClose)
+}
+
+// opened tracks a connection, or reports that its member failed to open it. A connection is not retried (S5.2).
+func (o *Outbound) opened(ctx context.Context, n network, index int, conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		o.dialFailed(ctx, index, err)
+		return nil, err
+	}
+	return o.members[index].trackers[n].newConn(conn, interrupt.IsExternalConnectionFromContext(ctx)), nil
+}
+
+func (o *Outbound) associated(ctx context.Context, index int, conn net.PacketConn, err error) (net.PacketConn, error) {
+	if err != nil {
+		o.dialFailed(ctx, index, err)
+		return nil, err
+	}
+	return o.members[index].trackers[networkUDP].newPacketConn(conn, interrupt.IsExternalConnectionFromContext(ctx)), nil
+}
+
+// dialFailed has a member tested at once (S5.3), unless the failure is the client's own doing or this machine's
+// (S2.5a), or the member is a balancer, which has seen the failure itself.
+func (o *Outbound) dialFailed(ctx context.Context, index int, err error) {
+	if ctx.Err() != nil || monitoring.IsLocal(err) {
+		return
+	}
+	if _, nested := o.members[index].Outbound.(*Outbound); nested {
+		return
+	}
+	o.monitor.DialFailed(leafTag(o.outbounds, o.members[index].Outbound))
+}
+
+func networkOf(network string) (network, error) {
+	switch N.NetworkName(network) {
+	case N.NetworkTCP:
+		return networkTCP, nil
+	case N.NetworkUDP:
+		return networkUDP, nil
+	default:
+		return 0, E.Extend(N.ErrUnknownNetwork, network)
+	}
+}
+
+func carriesUDP(detour box.Outbound) bool {
+	return slices.Contains(detour.Network(), N.NetworkUDP)
+}

@@ -1,0 +1,47 @@
+package balancer
+
+import (
+	"tarazu/adapter"
+
+	F "github.com/sagernet/sing/common/format"
+)
+
+// perform carries out what a decision wants done: says what changed, then closes what a rule closes.
+func (o *Outbound) perform(actions actions) {
+	for _, note := range actions.notes {
+		o.tell(note)
+	}
+	for _, closing := range actions.closings {
+		closed := 0
+		for n := range networks {
+			if closing.networks[n] {
+				closed += o.members[closing.member].trackers[n].closeAll(o.options.InterruptExistConnections)
+			}
+		}
+		if closed > 0 {
+			o.logger.Info("closed ", closed, " connections of member ", o.tags[closing.member], ": ", closing.rule)
+		}
+	}
+}
+
+// tell logs a change, one line each (S7.6).
+func (o *Outbound) tell(note note) {
+	tag := o.tags[note.member]
+	switch {
+	case note.selected:
+		o.logger.Info(note.network, ": member ", tag, " (", delayText(note.result), ") takes over from ",
+			o.tags[note.previous], " (", delayText(note.was), "): ", note.rule)
+	case note.result.State == adapter.StateUp:
+		o.logger.Info("member ", tag, " is now up (", note.result.Delay, " ms)")
+	default:
+		o.logger.Info("member ", tag, " is now down: ", note.result.Reason)
+	}
+}
+
+// delayText tells a delay, or the state where there is none to tell; a cached one is not from now (S2.9).
+func delayText(result adapter.Result) string {
+	if result.State == adapter.StateUp {
+		return F.ToString(result.Delay, " ms")
+	}
+	return result.State.String()
+}

@@ -1,0 +1,110 @@
+package balancer
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tarazu/adapter"
+	"tarazu/option"
+
+	E "github.com/sagernet/sing/common/exceptions"
+)
+
+// strategy is the policy of a group on one network. It is a value without state of its own: what it has to remember
+// it returns as memory and gets back at the next decision, so that a simulator can run it in virtual time.
+type strategy interface {
+	// choose decides from what is known now. It does no I/O and reads no clock.
+	choose(view view, previous memory) choice
+}
+
+// memory is what a strategy remembers from one decision to the next; nil at the first.
+type memory any
+
+// picker gives each connection its member. It is read by all connections at once, takes no lock and allocates nothing.
+type picker interface {
+	// pick returns the index of a member of the group.
+	pick() int
+}
+
+// choice is a strategy's decision.
+type choice struct {
+	picker picker
+	memory memory
+	// selected is the one member that gets everything, or noMember where the strategy spreads connections.
+	selected int
+	// uses reports whether the group sends connections to a member (S6.1b).
+	uses func(member int) bool
+	// rule says, where selected changed, by what.
+	rule string
+	// wake is when the decision has to be made again although nothing arrives; zero for never.
+	wake time.Time
+}
+
+const noMember = -1
+
+// cause is what a decision is made for.
+type cause uint8
+
+const (
+	causeEvent    cause = iota // results or the like arrived
+	causeRoundEnd              // a round ended: the choice is made with all its results (S7.1)
+	causeTick                  // nothing arrived, a time came (S3.6)
+)
+
+// view is what a strategy may look at: the members that one network considers (S3.3), in list order, at one moment.
+type view struct {
+	now     time.Time
+	cause   cause
+	round   bool // a round is in progress
+	held    bool // and groups keep their choice during it (S7.1)
+	members []candidate
+	// position is where each member of the group stands in members, or -1 where this network does not consider it.
+	position []int32
+}
+
+// candidate is one member in a view.
+type candidate struct {
+	index   int // in the group's list
+	weight  int
+	state   adapter.State
+	delay   uint16 // S3.1
+	alive   bool   // S3.2
+	tested  bool   // has a result from the round in progress
+	suspect bool   // is being tested because a dial failed (S5.3)
+}
+
+// fresh reports a success of this run.
+func (c candidate) fresh() bool {
+	return c.state == adapter.StateUp
+}
+
+// find returns the candidate with a member's index, or false where this network does not consider it.
+func (v view) find(index int) (candidate, bool) {
+	if position := v.position[index]; position >= 0 {
+		return v.members[position], true
+	}
+	return candidate{}, false
+}
+
+// strategies is the table of names (S1.1). A new strategy is its own file and one line here.
+var strategies = map[string]func(options option.BalancerOutboundOptions) strategy{
+	option.StrategyRoundRobin:  newRoundRobin,
+	option.StrategyLowestDelay: newLowestDelay,
+}
+
+// newStrategy makes the strategy that the options name; an empty name is round-robin.
+func newStrategy(options option.BalancerOutboundOptions) (strategy, error) {
+	name := options.Strategy
+	if name == "" {
+		name = option.StrategyRoundRobin
+	}
+	construct, known := strategies[name]
+	if !known {
+		return nil, E.New("strategy: found ", strconv.Quote(name), ", which is not available in this version; allowed: ",
+			strings.Join(slices.Sorted(maps.Keys(strategies)), ", "))
+	}
+	return construct(options), nil
+}

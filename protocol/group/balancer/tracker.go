@@ -1,0 +1,143 @@
+package balancer
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sagernet/sing/common/bufio"
+	N "github.com/sagernet/sing/common/network"
+)
+
+// tracker keeps the open connections of one member on one network (S6.1). It is split into shards, so that connections
+// that open and close at the same time seldom meet at a lock.
+type tracker struct {
+	next   atomic.Uint32
+	open   atomic.Int64
+	shards [trackerShards]shard
+}
+
+const trackerShards = 8
+
+// shard is a doubly linked ring of open connections; its head is no connection itself.
+type shard struct {
+	access sync.Mutex
+	head   link
+	_      [32]byte // a shard and its neighbour share no cache line
+}
+
+// link is a connection's place in its ring. A connection that is not in one has no neighbours.
+type link struct {
+	next, previous *link
+	tracker        *tracker
+	shard          *shard
+	external       bool
+	close          func() error
+}
+
+// add puts a connection into the tracker. external says that it came from an inbound (S6.2); end closes it.
+func (t *tracker) add(l *link, external bool, end func() error) {
+	l.tracker, l.external, l.close = t, external, end
+	l.shard = &t.shards[t.next.Add(1)%trackerShards]
+	t.open.Add(1)
+	l.shard.access.Lock()
+	defer l.shard.access.Unlock()
+	head := &l.shard.head
+	if head.next == nil {
+		head.next, head.previous = head, head
+	}
+	l.next, l.previous = head, head.previous
+	head.previous.next, head.previous = l, l
+}
+
+// remove takes a connection out; again and again does no harm.
+func (l *link) remove() {
+	l.shard.access.Lock()
+	linked := l.next != nil
+	if linked {
+		l.unlink()
+	}
+	l.shard.access.Unlock()
+	if linked {
+		l.tracker.open.Add(-1)
+	}
+}
+
+func (l *link) unlink() {
+	l.previous.next, l.next.previous = l.next, l.previous
+	l.next, l.previous = nil, nil
+}
+
+// closeAll closes the connections opened inside the box and, with external, those from inbounds too (S6.2), and returns
+// how many. No lock is held while a connection closes, so its Close may call back.
+func (t *tracker) closeAll(external bool) int {
+	var doomed []*link
+	for i := range t.shards {
+		shard := &t.shards[i]
+		shard.access.Lock()
+		for l := shard.head.next; l != nil && l != &shard.head; {
+			next := l.next
+			if external || !l.external {
+				l.unlink()
+				doomed = append(doomed, l)
+			}
+			l = next
+		}
+		shard.access.Unlock()
+	}
+	t.open.Add(-int64(len(doomed)))
+	for _, l := range doomed {
+		_ = l.close()
+	}
+	return len(doomed)
+}
+
+// conn is a tracked stream. Whoever copies it unwraps it, so that it costs the copy nothing.
+type conn struct {
+	net.Conn
+	link link
+}
+
+func (t *tracker) newConn(upstream net.Conn, external bool) net.Conn {
+	c := &conn{Conn: upstream}
+	t.add(&c.link, external, upstream.Close)
+	return c
+}
+
+func (c *conn) Close() error {
+	c.link.remove()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends one direction where the member's protocol can, else both.
+func (c *conn) CloseWrite() error {
+	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
+		return duplex.CloseWrite()
+	}
+	return c.Close()
+}
+
+func (c *conn) ReaderReplaceable() bool { return true }
+func (c *conn) WriterReplaceable() bool { return true }
+func (c *conn) Upstream() any           { return c.Conn }
+
+// packetConn is a tracked association.
+type packetConn struct {
+	net.PacketConn
+	link link
+}
+
+func (t *tracker) newPacketConn(upstream net.PacketConn, external bool) net.PacketConn {
+	c := &packetConn{PacketConn: upstream}
+	t.add(&c.link, external, upstream.Close)
+	return c
+}
+
+func (c *packetConn) Close() error {
+	c.link.remove()
+	return c.PacketConn.Close()
+}
+
+func (c *packetConn) ReaderReplaceable() bool { return true }
+func (c *packetConn) WriterReplaceable() bool { return true }
+func (c *packetConn) Upstream() any           { return bufio.NewPacketConn(c.PacketConn) }

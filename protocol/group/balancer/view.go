@@ -1,0 +1,97 @@
+package balancer
+
+import (
+	"math"
+	"time"
+
+	"tarazu/adapter"
+)
+
+const (
+	// cachedPenalty is added to a cached success, so that it orders members and never beats a fresh one (S3.1).
+	cachedPenalty = 20000
+	// deadDelay is the delay of a dead member, maxDelay the largest of any other (S3.1, S3.2).
+	deadDelay = math.MaxUint16
+	maxDelay  = deadDelay - 1
+	// delayFloor keeps the acceptable delay from shrinking with very fast members (S3.2).
+	delayFloor = 100
+)
+
+// workingDelay is the delay that a group works with (S3.1).
+func workingDelay(result adapter.Result) uint16 {
+	switch result.State {
+	case adapter.StateUp:
+		return min(result.Delay, maxDelay)
+	case adapter.StateCached:
+		return uint16(min(int(result.Delay)+cachedPenalty, maxDelay))
+	default:
+		return deadDelay
+	}
+}
+
+// acceptableDelay is the largest delay with which a member counts as alive (S3.2).
+func acceptableDelay(fastest uint16, ratio float64) uint16 {
+	return uint16(min(float64(max(delayFloor, fastest))*ratio, maxDelay))
+}
+
+// view returns what a strategy may look at for one network: the members that carry it, or all where none does (S3.3).
+func (s *state) view(config config, n network, why cause, now time.Time) view {
+	v := view{
+		now: now, cause: why, round: s.round, held: s.held,
+		members:  make([]candidate, 0, len(s.members)),
+		position: make([]int32, len(s.members)),
+	}
+	all := n == networkTCP || !s.carriesUDP()
+	fastest := uint16(deadDelay)
+	for index, member := range s.members {
+		v.position[index] = -1
+		if !all && !member.udp {
+			continue
+		}
+		delay := workingDelay(member.result)
+		fastest = min(fastest, delay)
+		v.position[index] = int32(len(v.members))
+		v.members = append(v.members, candidate{
+			index: index, weight: member.weight, state: member.result.State, delay: delay,
+			tested: member.tested, suspect: member.suspect,
+		})
+	}
+	acceptable := acceptableDelay(fastest, config.ratio)
+	for i := range v.members {
+		v.members[i].alive = v.members[i].delay <= acceptable
+	}
+	return v
+}
+
+// carriesUDP reports whether any member does.
+func (s *state) carriesUDP() bool {
+	for _, member := range s.members {
+		if member.udp {
+			return true
+		}
+	}
+	return false
+}
+
+// shownMember is the member that a person should see (S5.4): the one in use where there is one, else the fastest alive
+// member, kept until another is clearly faster or it stops answering; while a round is held, until it stops answering.
+func shownMember(s state, view view) int {
+	if selected := s.networks[networkTCP].selected; selected != noMember {
+		return selected
+	}
+	best, known := fastest(view)
+	if s.shown == noMember {
+		if known {
+			return best.index
+		}
+		return view.members[0].index
+	}
+	shown, _ := view.find(s.shown)
+	if !known || shown.fresh() && (view.held || !shownMargin.beaten(shown.delay, best.delay)) {
+		return s.shown
+	}
+	return best.index
+}
+
+// shownMargin is the larger of 50 ms and a tenth of the shown member's delay (S5.4).
+var shownMargin = margin{milliseconds: 50, share: 0.1}
