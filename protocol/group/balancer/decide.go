@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tarazu/adapter"
+	"tarazu/option"
 )
 
 // network tells the two kinds of traffic apart, which are decided apart (S3.3).
@@ -28,6 +29,21 @@ type config struct {
 	strategy strategy
 	// ratio is `delay_acceptable_ratio` (S3.2).
 	ratio float64
+	// smoothing is the weight of the newest delay in the average that ranks members; 1 is off (S8.2).
+	smoothing float64
+	// slowStart is how long a member that came back takes to get its full share; 0 is off (S1.1).
+	slowStart time.Duration
+}
+
+func newConfig(strategy strategy, options option.BalancerOutboundOptions) config {
+	c := config{strategy: strategy, ratio: options.DelayAcceptableRatio, smoothing: 1, slowStart: time.Duration(options.SlowStart)}
+	if c.ratio == 0 {
+		c.ratio = 2
+	}
+	if options.Smoothing != nil {
+		c.smoothing = *options.Smoothing
+	}
+	return c
 }
 
 // state is everything that a group knows. decide returns a new one and changes none.
@@ -55,8 +71,25 @@ type member struct {
 	// udp says whether it carries UDP; a nested group's answer can change.
 	udp     bool
 	result  adapter.Result
-	tested  bool // in the round in progress
-	suspect bool // a failed dial's test is running (S5.3)
+	average float64   // of the delays since it is up (S8.2)
+	back    time.Time // when it came back, zero if it was never down
+	tested  bool      // in the round in progress
+	suspect bool      // a failed dial's test is running (S5.3)
+}
+
+// take gives the member a new result.
+func (m *member) take(result adapter.Result, failed bool, smoothing float64, now time.Time) {
+	switch {
+	case result.State != adapter.StateUp || failed:
+	case m.result.State != adapter.StateUp:
+		m.average = float64(result.Delay)
+		if m.result.State == adapter.StateDown {
+			m.back = now
+		}
+	default:
+		m.average += smoothing * (float64(result.Delay) - m.average)
+	}
+	m.result = result
 }
 
 // eventKind tells what an event reports to the deciding functions.
@@ -117,6 +150,9 @@ const settleAfter = 30 * time.Second
 // newState is a group before its first decision.
 func newState(members []member) state {
 	s := state{members: members, shown: noMember}
+	for i := range members {
+		members[i].average = float64(members[i].result.Delay)
+	}
 	for n := range s.networks {
 		s.networks[n].selected = noMember
 	}
@@ -130,7 +166,7 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 	after.members = slices.Clone(before.members)
 	var result actions
 	for _, event := range events {
-		after.apply(event, now, &result)
+		after.apply(event, config, now, &result)
 		if event.kind == eventRoundEnd {
 			why = causeRoundEnd
 		}
@@ -147,14 +183,14 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 	}
 	current.carriesUDP = after.carriesUDP()
 	after.shown = shownMember(after, after.view(config, networkTCP, why, now))
-	current.shown = after.shown
+	current.shown = max(after.shown, 0) // the first while nothing is known
 	after.settle(choices, now, &result)
 	result.snapshot = current
 	return after, result
 }
 
 // apply takes in one event.
-func (s *state) apply(event event, now time.Time, result *actions) {
+func (s *state) apply(event event, config config, now time.Time, result *actions) {
 	switch event.kind {
 	case eventRoundStart:
 		s.round, s.held = true, event.held
@@ -170,14 +206,15 @@ func (s *state) apply(event event, now time.Time, result *actions) {
 	case eventCleared:
 		s.members[event.member].suspect = false
 	case eventMoved:
-		s.members[event.member].result = event.result
-		s.members[event.member].udp = event.udp
+		member := &s.members[event.member]
+		member.result, member.udp = event.result, event.udp
+		member.average = float64(event.result.Delay)
 	case eventResult:
 		member := &s.members[event.member]
 		if member.result.State != event.result.State {
 			result.notes = append(result.notes, note{member: event.member, result: event.result})
 		}
-		member.result = event.result
+		member.take(event.result, event.failed, config.smoothing, now)
 		member.suspect = false
 		member.tested = member.tested || event.round
 		if event.failed && event.result.State == adapter.StateDown {

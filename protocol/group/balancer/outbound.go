@@ -83,14 +83,10 @@ func NewOutbound(ctx context.Context, _ box.Router, logger log.ContextLogger, ta
 	if err != nil {
 		return nil, E.Cause(err, "outbound/balancer[", tag, "]: monitoring")
 	}
-	ratio := options.DelayAcceptableRatio
-	if ratio == 0 {
-		ratio = 2
-	}
 	return &Outbound{
 		Adapter:     outbound.NewAdapter(option.TypeBalancer, tag, []string{N.NetworkTCP, N.NetworkUDP}, nil),
 		options:     options,
-		config:      config{strategy: strategy, ratio: ratio},
+		config:      newConfig(strategy, options),
 		logger:      logger,
 		outbounds:   service.FromContext[box.OutboundManager](ctx),
 		endpoints:   service.FromContext[box.EndpointManager](ctx),

@@ -44,6 +44,7 @@ func (s roundRobin) choose(view view, previous memory) choice {
 		memory:   next,
 		selected: noMember,
 		uses:     func(member int) bool { return slices.Contains(inUse, member) },
+		wake:     view.wake,
 	}
 }
 

@@ -58,8 +58,9 @@ const (
 type view struct {
 	now     time.Time
 	cause   cause
-	round   bool // a round is in progress
-	held    bool // and groups keep their choice during it (S7.1)
+	round   bool      // a round is in progress
+	held    bool      // and groups keep their choice during it (S7.1)
+	wake    time.Time // when a member's weight changes by itself; zero for never
 	members []candidate
 	// position is where each member of the group stands in members, or -1 where this network does not consider it.
 	position []int32
@@ -68,7 +69,7 @@ type view struct {
 // candidate is one member in a view.
 type candidate struct {
 	index   int // in the group's list
-	weight  int
+	weight  int // in tenths of what is configured, so that slow_start can give less
 	state   adapter.State
 	delay   uint16 // S3.1
 	alive   bool   // S3.2

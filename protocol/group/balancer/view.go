@@ -17,13 +17,13 @@ const (
 	delayFloor = 100
 )
 
-// workingDelay is the delay that a group works with (S3.1).
-func workingDelay(result adapter.Result) uint16 {
-	switch result.State {
+// delay is what the group works with (S3.1), an average of the fresh ones where it smooths (S8.2).
+func (m member) delay() uint16 {
+	switch m.result.State {
 	case adapter.StateUp:
-		return min(result.Delay, maxDelay)
+		return uint16(min(math.Round(m.average), maxDelay))
 	case adapter.StateCached:
-		return uint16(min(int(result.Delay)+cachedPenalty, maxDelay))
+		return uint16(min(int(m.result.Delay)+cachedPenalty, maxDelay))
 	default:
 		return deadDelay
 	}
@@ -48,11 +48,13 @@ func (s *state) view(config config, n network, why cause, now time.Time) view {
 		if !all && !member.udp {
 			continue
 		}
-		delay := workingDelay(member.result)
+		delay := member.delay()
 		fastest = min(fastest, delay)
 		v.position[index] = int32(len(v.members))
+		tenths, next := member.ramp(config.slowStart, now)
+		v.wake = earliest(v.wake, next)
 		v.members = append(v.members, candidate{
-			index: index, weight: member.weight, state: member.result.State, delay: delay,
+			index: index, weight: member.weight * tenths, state: member.result.State, delay: delay,
 			tested: member.tested, suspect: member.suspect,
 		})
 	}
@@ -61,6 +63,18 @@ func (s *state) view(config config, n network, why cause, now time.Time) view {
 		v.members[i].alive = v.members[i].delay <= acceptable
 	}
 	return v
+}
+
+// ramp is the share of its weight that a member gets, in tenths: for slow_start after it came back it rises evenly from
+// one. next is when it rises again.
+func (m member) ramp(slowStart time.Duration, now time.Time) (tenths int, next time.Time) {
+	const full, steps = 10, 9
+	passed := now.Sub(m.back)
+	if slowStart == 0 || m.back.IsZero() || passed >= slowStart {
+		return full, time.Time{}
+	}
+	step := 1 + steps*passed/slowStart
+	return int(step), m.back.Add((step*slowStart + steps - 1) / steps)
 }
 
 // carriesUDP reports whether any member does.
@@ -75,20 +89,20 @@ func (s *state) carriesUDP() bool {
 
 // shownMember is the member that a person should see (S5.4): the one in use where there is one, else the fastest alive
 // member, kept until another is clearly faster or it stops answering; while a round is held, until it stops answering.
+// It is noMember while nothing is known.
 func shownMember(s state, view view) int {
 	if selected := s.networks[networkTCP].selected; selected != noMember {
 		return selected
 	}
 	best, known := fastest(view)
-	if s.shown == noMember {
-		if known {
-			return best.index
-		}
-		return view.members[0].index
-	}
-	shown, _ := view.find(s.shown)
-	if !known || shown.fresh() && (view.held || !shownMargin.beaten(shown.delay, best.delay)) {
+	if !known {
 		return s.shown
+	}
+	if s.shown != noMember {
+		shown, _ := view.find(s.shown)
+		if shown.fresh() && (view.held || !shownMargin.beaten(shown.delay, best.delay)) {
+			return s.shown
+		}
 	}
 	return best.index
 }

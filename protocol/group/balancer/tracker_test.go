@@ -1,0 +1,108 @@
+package balancer
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// pipe returns the near end of a connection and whether it was closed.
+func pipe(t *testing.T) (near net.Conn, ended func() bool) {
+	near, far := net.Pipe()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_, _ = far.Read(make([]byte, 1))
+	}()
+	t.Cleanup(func() {
+		_ = far.Close()
+		_ = near.Close()
+		<-closed
+	})
+	return near, func() bool {
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func TestTracker_S6_2_InternalAlwaysExternalWhenAsked(t *testing.T) {
+	var tracker tracker
+	inside, _ := pipe(t)
+	fromInbound, _ := pipe(t)
+	tracker.newConn(inside, false)
+	tracker.newConn(fromInbound, true)
+	if closed := tracker.closeAll(false); closed != 1 || tracker.open.Load() != 1 {
+		t.Fatal(closed, tracker.open.Load())
+	}
+	if closed := tracker.closeAll(true); closed != 1 || tracker.open.Load() != 0 {
+		t.Fatal(closed, tracker.open.Load())
+	}
+	for _, it := range []net.Conn{inside, fromInbound} {
+		if _, err := it.Write([]byte{0}); err == nil {
+			t.Fatal("a closed connection takes data")
+		}
+	}
+}
+
+func TestTracker_S6_3_NothingIsLeftBehind(t *testing.T) {
+	var tracker tracker
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for range 2000 {
+				near, far := net.Pipe()
+				tracked := tracker.newConn(near, true)
+				_ = tracked.Close()
+				_ = tracked.Close()
+				_ = far.Close()
+			}
+		})
+	}
+	clients.Go(func() {
+		for range 100 {
+			tracker.closeAll(true)
+		}
+	})
+	clients.Wait()
+	if open := tracker.open.Load(); open != 0 {
+		t.Fatal("open: ", open)
+	}
+	for i := range tracker.shards {
+		if head := &tracker.shards[i].head; head.next != nil && head.next != head {
+			t.Fatal("a closed connection is still in its ring")
+		}
+	}
+}
+
+// reentrant is a connection whose Close calls back into the group.
+type reentrant struct {
+	net.Conn
+	back func()
+}
+
+func (r reentrant) Close() error {
+	r.back()
+	return nil
+}
+
+func TestTracker_S6_3_CloseMayCallBack(t *testing.T) {
+	var tracker tracker
+	calls := 0
+	for range 3 {
+		var tracked net.Conn
+		tracked = tracker.newConn(reentrant{back: func() {
+			if calls++; calls < 10 {
+				_ = tracked.Close()
+				tracker.closeAll(true)
+			}
+		}}, true)
+	}
+	tracker.closeAll(true)
+	if open := tracker.open.Load(); open != 0 {
+		t.Fatal("open: ", open)
+	}
+}
