@@ -17,11 +17,16 @@ const (
 	networks
 )
 
-func (n network) String() string {
-	if n == networkUDP {
-		return "UDP"
+// only tells which network something is about, unless it is both.
+func only(networks [networks]bool) string {
+	switch networks {
+	case [...]bool{networkTCP: true, networkUDP: false}:
+		return "TCP: "
+	case [...]bool{networkTCP: false, networkUDP: true}:
+		return "UDP: "
+	default:
+		return ""
 	}
-	return "TCP"
 }
 
 // config is what does not change in the life of a group.
@@ -134,11 +139,11 @@ type closing struct {
 
 // note is a change that a person may want to follow (S7.6, S9.3).
 type note struct {
-	// member changed its state, for the reason given; or, with previous set, took the selection of a network.
+	// member changed its state, for the reason given; or, with selected, took the selection of these networks.
 	member   int
 	result   adapter.Result
 	selected bool
-	network  network
+	networks [networks]bool
 	previous int
 	was      adapter.Result
 	rule     string
@@ -230,11 +235,20 @@ func (s *state) note(n network, choice choice, result *actions) {
 	if choice.selected == noMember || previous == noMember || previous == choice.selected {
 		return
 	}
-	result.notes = append(result.notes, note{
-		selected: true, network: n, rule: choice.rule,
+	told := note{
+		selected: true, rule: choice.rule,
 		member: choice.selected, result: s.members[choice.selected].result,
 		previous: previous, was: s.members[previous].result,
-	})
+	}
+	if last := len(result.notes) - 1; n != 0 && last >= 0 {
+		// One line where both networks change alike.
+		if other := result.notes[last]; other.selected && other.member == told.member && other.previous == told.previous && other.rule == told.rule {
+			result.notes[last].networks[n] = true
+			return
+		}
+	}
+	told.networks[n] = true
+	result.notes = append(result.notes, told)
 }
 
 // settle closes, once, the connections on members that the group no longer uses: 30 s after start, or at the first

@@ -29,7 +29,7 @@ func (o *Outbound) tell(note note) {
 	tag := o.tags[note.member]
 	switch {
 	case note.selected:
-		o.logger.Info(note.network, ": member ", tag, " (", delayText(note.result), ") takes over from ",
+		o.logger.Info(only(note.networks), "member ", tag, " (", delayText(note.result), ") takes over from ",
 			o.tags[note.previous], " (", delayText(note.was), "): ", note.rule)
 	case note.result.State == adapter.StateUp:
 		o.logger.Info("member ", tag, " is now up (", note.result.Delay, " ms)")

@@ -349,7 +349,7 @@ func TestGroup_S6_1b_WaitsForAFreshResult(t *testing.T) {
 		s.expectDid()
 		s.up("a", 100)
 		s.window()
-		s.expectDid("a up", "TCP b>a: first result", "UDP b>a: first result", "close b [true true]: S6.1b")
+		s.expectDid("a up", "b>a: first result", "close b [true true]: S6.1b")
 	})
 }
 

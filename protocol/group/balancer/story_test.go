@@ -99,7 +99,7 @@ func (s *story) record(actions actions) {
 	for _, note := range actions.notes {
 		switch {
 		case note.selected:
-			s.lines = append(s.lines, F.ToString(note.network, " ", s.tags[note.previous], ">", s.tags[note.member], ": ", note.rule))
+			s.lines = append(s.lines, F.ToString(only(note.networks), s.tags[note.previous], ">", s.tags[note.member], ": ", note.rule))
 		case note.result.State == adapter.StateUp:
 			s.lines = append(s.lines, s.tags[note.member]+" up")
 		default:
