@@ -1,0 +1,70 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Ports are taken from below the range out of which systems give source ports to connections. Each program has a block
+// of them for itself, so that none is lost between FreePort and its use; listening on a block's first port holds it.
+const (
+	lowestPort = 10000
+	blockSize  = 500
+	blockCount = 40
+)
+
+type portBlock struct {
+	holder net.Listener
+	first  int
+	taken  atomic.Uint32
+}
+
+var ownBlock = sync.OnceValues(func() (*portBlock, error) {
+	start := rand.IntN(blockCount)
+	for i := range blockCount {
+		first := lowestPort + (start+i)%blockCount*blockSize
+		if holder, err := net.Listen("tcp", loopback(first)); err == nil {
+			return &portBlock{holder: holder, first: first}, nil
+		}
+	}
+	return nil, errors.New("no block of ports is free")
+})
+
+// FreePort returns a port of 127.0.0.1 that is free for TCP and UDP.
+func FreePort(owner Owner) int {
+	owner.Helper()
+	block, err := ownBlock()
+	if err != nil {
+		owner.Fatalf("find a port: %v", err)
+		return 0
+	}
+	for range blockSize {
+		port := block.first + 1 + int(block.taken.Add(1))%(blockSize-1)
+		if isFree(port) {
+			return port
+		}
+	}
+	owner.Fatalf("no free port")
+	return 0
+}
+
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return false
+	}
+	defer listener.Close()
+	packets, err := net.ListenPacket("udp", loopback(port))
+	if err != nil {
+		return false
+	}
+	return packets.Close() == nil
+}
+
+func loopback(port int) string {
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}

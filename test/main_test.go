@@ -1,0 +1,75 @@
+// Package test has the black-box tests: the real program, real protocol servers, real time. What a test is about is in
+// its name: a rule of the specification (S4_1) or a numbered case that people reported (Field11).
+package test
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"tarazu/test/harness"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !isGiven("test.parallel") {
+		// These tests wait more than they compute.
+		_ = flag.Set("test.parallel", "8")
+	}
+	status := m.Run()
+	harness.RemoveBinary()
+	os.Exit(status)
+}
+
+func isGiven(name string) (given bool) {
+	flag.Visit(func(it *flag.Flag) { given = given || it.Name == name })
+	return given
+}
+
+// strategies are those that every-strategy tests go through.
+var strategies = []string{"round-robin", "lowest-delay"}
+
+// soon is the deadline of what takes milliseconds on an idle machine.
+const soon = 10 * time.Second
+
+// wide accepts delays as they come on a busy machine, where a test is not about them.
+const wide = 100
+
+type object = harness.JSON
+
+// awaitUp waits until the balancer has found members to be up.
+func awaitUp(process *harness.Process, mark int, tags ...string) {
+	for _, tag := range tags {
+		process.Await(mark, "member "+tag+" is now up")
+	}
+}
+
+// awaitDown waits until the balancer has found a member to be down, and returns the line.
+func awaitDown(process *harness.Process, mark int, tag string) string {
+	return process.Await(mark, "member "+tag+" is now down")
+}
+
+// expectShares fails unless connections were spread exactly like this.
+func expectShares(t *testing.T, what string, found, expected map[string]int) {
+	t.Helper()
+	for source, count := range expected {
+		if found[source] != count {
+			t.Errorf("%s: %s has %d connections, not %d: %v", what, source, found[source], count, found)
+		}
+	}
+	for source, count := range found {
+		if expected[source] == 0 && count != 0 {
+			t.Errorf("%s: %s has %d connections, not 0", what, source, count)
+		}
+	}
+}
+
+// equally is a share of the same size for each source.
+func equally(total int, sources ...string) map[string]int {
+	shares := make(map[string]int)
+	for _, source := range sources {
+		shares[source] = total / len(sources)
+	}
+	return shares
+}
