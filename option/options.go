@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 
 	box "github.com/sagernet/sing-box/option"
@@ -69,9 +70,17 @@ func (o *Options) UnmarshalJSONContext(ctx context.Context, content []byte) erro
 }
 
 // Box returns the options to build a box from: sing-box's, with the monitor among the services where `experimental`
-// has something to say to it.
+// has something to say to it, and with processes looked up where a balancer goes by them (S4.5).
 func (o *Options) Box() box.Options {
 	options := o.Options
+	if o.needsProcess() {
+		var route box.RouteOptions
+		if o.Route != nil {
+			route = *o.Route
+		}
+		route.FindProcess = true
+		options.Route = &route
+	}
 	if o.Monitoring == nil && o.UnifiedDelay == nil {
 		return options
 	}
@@ -85,6 +94,13 @@ func (o *Options) Box() box.Options {
 	// A new list: the caller's may be used again for a reload.
 	options.Services = append([]box.Service{{Type: TypeMonitoring, Tag: TagMonitoring, Options: monitor}}, o.Services...)
 	return options
+}
+
+func (o *Options) needsProcess() bool {
+	return slices.ContainsFunc(o.Outbounds, func(it box.Outbound) bool {
+		balancer, isBalancer := it.Options.(*BalancerOutboundOptions)
+		return isBalancer && slices.Contains(balancer.StickyHashOrDefault(), StickyProcess)
+	})
 }
 
 // checkTags refuses tags that exist twice, as sing-box does (S1.2).

@@ -137,6 +137,20 @@ func (o *BalancerOutboundOptions) strategy() string {
 	return o.Strategy
 }
 
+// StickyHashOrDefault are the words that apply (S1.1): none where the strategy does not go by them.
+func (o *BalancerOutboundOptions) StickyHashOrDefault() []string {
+	switch {
+	case o.Strategy != StrategyPool && o.Strategy != StrategyStickySessions:
+		return nil
+	case len(o.StickyHash) > 0:
+		return o.StickyHash
+	case o.Strategy == StrategyPool:
+		return []string{StickyProcess, StickyDomain}
+	default:
+		return []string{StickySourceIP, StickyDomain}
+	}
+}
+
 // checkWeights checks that weights are given to members and are at least 1.
 func (o *BalancerOutboundOptions) checkWeights(members []string) error {
 	for tag, weight := range o.Weights {

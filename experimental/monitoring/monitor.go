@@ -308,6 +308,9 @@ func (m *Monitor) board(tag string) *flight {
 	return flight
 }
 
+// grace is how long a probe may take to let go when its time is over.
+const grace = 100 * time.Millisecond
+
 // fly makes a test that was boarded, applies its outcome and reports whether it failed. It returns when the time is
 // over, even if the probe does not; until that does too, no other test of the outbound starts.
 func (m *Monitor) fly(ctx context.Context, tag string, flight *flight) (failed bool) {
@@ -327,7 +330,13 @@ func (m *Monitor) fly(ctx context.Context, tag string, flight *flight) (failed b
 	select {
 	case end = <-ended:
 	case <-testCtx.Done():
-		end.err, returned = testCtx.Err(), false
+		letGo := time.NewTimer(grace)
+		defer letGo.Stop()
+		select {
+		case end = <-ended:
+		case <-letGo.C:
+			end.err, returned = testCtx.Err(), false
+		}
 	}
 	m.access.Lock()
 	defer m.access.Unlock()

@@ -181,10 +181,15 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 	for n := range networks {
 		view := after.view(config, n, why, now)
 		choices[n] = config.strategy.choose(view, after.networks[n].memory)
+		if choices[n].uses == nil {
+			choices[n].uses = view.alive
+		}
 		after.note(n, choices[n], &result)
 		after.networks[n] = networkState{memory: choices[n].memory, selected: choices[n].selected}
 		current.pickers[n] = choices[n].picker
+		current.reserves = choices[n].reserves
 		result.wakeAt(choices[n].wake, now)
+		result.wakeAt(view.wake, now)
 	}
 	current.carriesUDP = after.carriesUDP()
 	after.shown = shownMember(after, after.view(config, networkTCP, why, now))

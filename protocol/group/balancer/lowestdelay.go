@@ -17,12 +17,18 @@ type lowestDelay struct {
 
 const defaultCooldown = 30 * time.Second
 
-func newLowestDelay(options option.BalancerOutboundOptions) strategy {
-	s := lowestDelay{margin: newMargin(options), cooldown: defaultCooldown}
-	if options.Cooldown != nil {
-		s.cooldown = time.Duration(*options.Cooldown)
+func newLowestDelay(setting setting) strategy {
+	return lowestDelay{
+		margin:   newMargin(setting.options, margin{milliseconds: 50, share: 0.1}),
+		cooldown: cooldownOr(setting.options, defaultCooldown),
 	}
-	return s
+}
+
+func cooldownOr(options option.BalancerOutboundOptions, otherwise time.Duration) time.Duration {
+	if options.Cooldown != nil {
+		return time.Duration(*options.Cooldown)
+	}
+	return otherwise
 }
 
 // margin is how much faster another member must be to take over (S3.5).
@@ -31,8 +37,7 @@ type margin struct {
 	share        float64
 }
 
-func newMargin(options option.BalancerOutboundOptions) margin {
-	m := margin{milliseconds: 50, share: 0.1}
+func newMargin(options option.BalancerOutboundOptions, m margin) margin {
 	if options.Tolerance != nil {
 		m.milliseconds = *options.Tolerance
 	}
@@ -139,6 +144,6 @@ func fastest(view view) (best candidate, known bool) {
 // single picks one member always.
 type single int
 
-func (s single) pick() int {
+func (s single) pick(uint64) int {
 	return int(s)
 }

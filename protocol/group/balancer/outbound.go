@@ -7,6 +7,7 @@ package balancer
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -46,7 +47,7 @@ var (
 type Outbound struct {
 	outbound.Adapter
 	options     option.BalancerOutboundOptions
-	config      config
+	keys        keys
 	logger      log.ContextLogger
 	outbounds   box.OutboundManager
 	endpoints   box.EndpointManager
@@ -56,6 +57,7 @@ type Outbound struct {
 
 	tags        []string // members, once patterns are resolved
 	members     []memberOutbound
+	loads       []load
 	group       *group
 	stop        context.CancelFunc
 	unsubscribe func()
@@ -75,10 +77,6 @@ func NewOutbound(ctx context.Context, _ box.Router, logger log.ContextLogger, ta
 	if err := options.Validate(); err != nil {
 		return nil, E.Cause(err, "outbound/balancer[", tag, "]")
 	}
-	strategy, err := newStrategy(options)
-	if err != nil {
-		return nil, E.Cause(err, "outbound/balancer[", tag, "]")
-	}
 	monitor, err := monitoring.FromContext(ctx, options.Monitoring)
 	if err != nil {
 		return nil, E.Cause(err, "outbound/balancer[", tag, "]: monitoring")
@@ -86,7 +84,7 @@ func NewOutbound(ctx context.Context, _ box.Router, logger log.ContextLogger, ta
 	return &Outbound{
 		Adapter:     outbound.NewAdapter(option.TypeBalancer, tag, []string{N.NetworkTCP, N.NetworkUDP}, nil),
 		options:     options,
-		config:      newConfig(strategy, options),
+		keys:        newKeys(options),
 		logger:      logger,
 		outbounds:   service.FromContext[box.OutboundManager](ctx),
 		endpoints:   service.FromContext[box.EndpointManager](ctx),
@@ -129,17 +127,22 @@ func (o *Outbound) Close() error {
 func (o *Outbound) start() error {
 	members := make([]member, len(o.tags))
 	o.members = make([]memberOutbound, len(o.tags))
+	o.loads = make([]load, len(o.tags))
 	for i, tag := range o.tags {
 		detour, loaded := o.outbounds.Outbound(tag)
 		if !loaded {
 			return E.New("outbounds: ", tag, " is not an outbound or endpoint of this configuration")
 		}
 		o.members[i].Outbound = detour
+		for n := range networks {
+			o.members[i].trackers[n].load = &o.loads[i]
+		}
 		o.members[i].told = []any{"connection through member ", tag}
 		weight := max(o.options.Weights[tag], 1)
 		members[i] = member{tag: tag, weight: weight, udp: carriesUDP(detour)}
 	}
-	o.group = newGroup(o.config, o.monitor.DebounceWindow())
+	strategy := newStrategy(setting{options: o.options, tag: o.Tag(), members: members, loads: o.loads, random: rand.IntN})
+	o.group = newGroup(newConfig(strategy, o.options), o.monitor.DebounceWindow())
 	reach := newReach(o)
 	o.group.translate = reach.translate
 	o.group.perform = o.perform
@@ -191,8 +194,8 @@ func (o *Outbound) snapshot() *snapshot {
 	return o.group.current.Load()
 }
 
-// pick gives a connection its member.
-func (o *Outbound) pick(ctx context.Context, n network) (int, error) {
+// pick gives a connection its member and counts it there; whoever ends it counts it off.
+func (o *Outbound) pick(ctx context.Context, n network, destination M.Socksaddr) (int, error) {
 	snapshot := o.snapshot()
 	if snapshot == nil {
 		return noMember, E.New("outbound/balancer[", o.Tag(), "]: not started")
@@ -201,19 +204,23 @@ func (o *Outbound) pick(ctx context.Context, n network) (int, error) {
 		return noMember, E.New("outbound/balancer[", o.Tag(), "]: no member carries UDP")
 	}
 	o.monitor.Touch()
-	index := snapshot.pickers[n].pick()
+	index := snapshot.pickers[n].pick(o.keys.of(ctx, destination))
+	if !snapshot.reserves {
+		o.loads[index].open.Add(1)
+	}
 	o.logger.DebugContext(ctx, o.members[index].told...)
 	return index, nil
 }
 
 // pickFor is pick for a call that may be one of several for the same connection (S5.1).
-func (o *Outbound) pickFor(ctx context.Context, n network, loop loop, isLoop bool) (int, error) {
+func (o *Outbound) pickFor(ctx context.Context, n network, destination M.Socksaddr, loop loop, isLoop bool) (int, error) {
 	if isLoop && !loop.first {
 		if index, remembered := o.openings.chosen.Get(loop.opening); remembered {
+			o.loads[index].open.Add(1)
 			return index, nil
 		}
 	}
-	index, err := o.pick(ctx, n)
+	index, err := o.pick(ctx, n, destination)
 	if err == nil && isLoop {
 		o.openings.chosen.Add(loop.opening, index)
 	}
@@ -227,7 +234,7 @@ func (o *Outbound) DialContext(ctx context.Context, network string, destination 
 		return nil, err
 	}
 	loop, isLoop := loopOver(box.ContextFrom(ctx), n, destination.Addr)
-	index, err := o.pickFor(ctx, n, loop, isLoop)
+	index, err := o.pickFor(ctx, n, destination, loop, isLoop)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +248,7 @@ func (o *Outbound) DialContext(ctx context.Context, network string, destination 
 // ListenPacket opens an association through the member that the strategy picks.
 func (o *Outbound) ListenPacket(ctx context.Context, destination M.Socksaddr) (net.PacketConn, error) {
 	loop, isLoop := loopOver(box.ContextFrom(ctx), networkUDP, destination.Addr)
-	index, err := o.pickFor(ctx, networkUDP, loop, isLoop)
+	index, err := o.pickFor(ctx, networkUDP, destination, loop, isLoop)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +265,7 @@ func (o *Outbound) DialParallelNetwork(ctx context.Context, network string, dest
 	if err != nil {
 		return nil, err
 	}
-	index, err := o.pick(ctx, n)
+	index, err := o.pick(ctx, n, destination)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +275,7 @@ func (o *Outbound) DialParallelNetwork(ctx context.Context, network string, dest
 
 // ListenSerialNetworkPacket opens an association to one of several addresses, all through one member (S5.1).
 func (o *Outbound) ListenSerialNetworkPacket(ctx context.Context, destination M.Socksaddr, addresses []netip.Addr, strategy *C.NetworkStrategy, interfaceType, fallbackInterfaceType []C.InterfaceType, fallbackDelay time.Duration) (net.PacketConn, netip.Addr, error) {
-	index, err := o.pick(ctx, networkUDP)
+	index, err := o.pick(ctx, networkUDP, destination)
 	if err != nil {
 		return nil, netip.Addr{}, err
 	}
@@ -307,6 +314,7 @@ func (o *Outbound) associated(ctx context.Context, index int, conn net.PacketCon
 // dialFailed has a member tested at once (S5.3), unless the failure is the client's own doing or this machine's
 // (S2.5a), or the member is a balancer, which has seen the failure itself.
 func (o *Outbound) dialFailed(ctx context.Context, index int, err error) {
+	o.loads[index].open.Add(-1)
 	if ctx.Err() != nil || monitoring.IsLocal(err) {
 		return
 	}

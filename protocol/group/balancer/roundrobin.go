@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-
-	"tarazu/option"
 )
 
 // roundRobin lets the alive members take connections in turn, in the order of their delay (S4.1). Weights give larger
@@ -15,7 +13,7 @@ import (
 // another waits, and nothing restarts at the first member.
 type roundRobin struct{}
 
-func newRoundRobin(option.BalancerOutboundOptions) strategy {
+func newRoundRobin(setting) strategy {
 	return roundRobin{}
 }
 
@@ -43,8 +41,6 @@ func (s roundRobin) choose(view view, previous memory) choice {
 		picker:   next.current,
 		memory:   next,
 		selected: noMember,
-		uses:     func(member int) bool { return slices.Contains(inUse, member) },
-		wake:     view.wake,
 	}
 }
 
@@ -105,7 +101,7 @@ type rotation struct {
 	taken    atomic.Uint64
 }
 
-func (r *rotation) pick() int {
+func (r *rotation) pick(uint64) int {
 	return int(r.sequence[(r.taken.Add(1)-1)%uint64(len(r.sequence))])
 }
 

@@ -4,6 +4,7 @@ package balancer
 // inside its pickers move.
 type snapshot struct {
 	pickers    [networks]picker
+	reserves   bool
 	members    []member
 	carriesUDP bool
 	shown      int

@@ -3,6 +3,7 @@ package balancer
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type story struct {
 	t     *testing.T
 	group *group
 	tags  []string
+	loads []load
 	known map[string]adapter.Result
 	start time.Time
 	// lines are what the group did, since they were last read.
@@ -41,10 +43,6 @@ type story struct {
 func tell(t *testing.T, options option.BalancerOutboundOptions, cached map[string]uint16, tell func(s *story)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		strategy, err := newStrategy(options)
-		if err != nil {
-			t.Fatal(err)
-		}
 		s := &story{t: t, known: make(map[string]adapter.Result), start: time.Now()}
 		var members []member
 		for _, tag := range options.Outbounds {
@@ -57,6 +55,10 @@ func tell(t *testing.T, options option.BalancerOutboundOptions, cached map[strin
 			}
 			members = append(members, it)
 		}
+		s.loads = make([]load, len(members))
+		strategy := newStrategy(setting{
+			options: options, tag: "group", members: members, loads: s.loads, random: rand.New(rand.NewPCG(1, 2)).IntN,
+		})
 		s.group = newGroup(newConfig(strategy, options), testWindow)
 		s.group.translate = s.translate
 		s.group.perform = s.record
@@ -197,11 +199,16 @@ func (s *story) settled(delays map[string]uint16) {
 	s.did()
 }
 
+// pick opens a connection with a key and returns its member.
+func (s *story) pick(n network, key uint64) string {
+	return s.tags[s.group.current.Load().pickers[n].pick(key)]
+}
+
 // picks opens n connections and returns their members, as one word where tags are letters.
 func (s *story) picks(n network, count int) string {
 	var word strings.Builder
 	for range count {
-		word.WriteString(s.tags[s.group.current.Load().pickers[n].pick()])
+		word.WriteString(s.pick(n, 0))
 	}
 	return word.String()
 }

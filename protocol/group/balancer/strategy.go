@@ -1,16 +1,10 @@
 package balancer
 
 import (
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"tarazu/adapter"
 	"tarazu/option"
-
-	E "github.com/sagernet/sing/common/exceptions"
 )
 
 // strategy is the policy of a group on one network. It is a value without state of its own: what it has to remember
@@ -23,10 +17,12 @@ type strategy interface {
 // memory is what a strategy remembers from one decision to the next; nil at the first.
 type memory any
 
-// picker gives each connection its member. It is read by all connections at once, takes no lock and allocates nothing.
+// picker gives each connection its member. It is read by all connections at once, takes no lock and allocates nothing;
+// what sticky-sessions remembers is the exception.
 type picker interface {
-	// pick returns the index of a member of the group.
-	pick() int
+	// pick returns the index of a member of the group, for a connection with this key; strategies that do not go by
+	// keys do not look at it.
+	pick(key uint64) int
 }
 
 // choice is a strategy's decision.
@@ -35,10 +31,12 @@ type choice struct {
 	memory memory
 	// selected is the one member that gets everything, or noMember where the strategy spreads connections.
 	selected int
-	// uses reports whether the group sends connections to a member (S6.1b).
+	// uses reports whether the group sends connections to a member (S6.1b); nil where that is all that are alive.
 	uses func(member int) bool
 	// rule says, where selected changed, by what.
 	rule string
+	// reserves says that the picker counts a connection in its member's load when it picks.
+	reserves bool
 	// wake is when the decision has to be made again although nothing arrives; zero for never.
 	wake time.Time
 }
@@ -58,6 +56,7 @@ const (
 type view struct {
 	now     time.Time
 	cause   cause
+	udp     bool
 	round   bool      // a round is in progress
 	held    bool      // and groups keep their choice during it (S7.1)
 	wake    time.Time // when a member's weight changes by itself; zero for never
@@ -90,22 +89,40 @@ func (v view) find(index int) (candidate, bool) {
 	return candidate{}, false
 }
 
-// strategies is the table of names (S1.1). A new strategy is its own file and one line here.
-var strategies = map[string]func(options option.BalancerOutboundOptions) strategy{
-	option.StrategyRoundRobin:  newRoundRobin,
-	option.StrategyLowestDelay: newLowestDelay,
+// alive reports whether this network considers a member alive (S3.2).
+func (v view) alive(index int) bool {
+	member, considered := v.find(index)
+	return considered && member.alive
 }
 
-// newStrategy makes the strategy that the options name; an empty name is round-robin.
-func newStrategy(options option.BalancerOutboundOptions) (strategy, error) {
-	name := options.Strategy
+// setting is what a strategy is made for.
+type setting struct {
+	options option.BalancerOutboundOptions
+	// tag of the group, which salts its hashes.
+	tag     string
+	members []member
+	// loads count the open connections of each member.
+	loads []load
+	// random returns a number from 0 to below n.
+	random func(n int) int
+}
+
+// strategies is the table of names (S1.1). A new strategy is its own file and one line here.
+var strategies = map[string]func(setting setting) strategy{
+	option.StrategyRoundRobin:        newRoundRobin,
+	option.StrategyLowestDelay:       newLowestDelay,
+	option.StrategyConsistentHashing: newConsistentHashing,
+	option.StrategyStickySessions:    newStickySessions,
+	option.StrategyPool:              newPool,
+	option.StrategyFailover:          newFailover,
+	option.StrategyLeastConnections:  newLeastConnections,
+}
+
+// newStrategy makes the strategy that the options name, which are valid; an empty name is round-robin.
+func newStrategy(setting setting) strategy {
+	name := setting.options.Strategy
 	if name == "" {
 		name = option.StrategyRoundRobin
 	}
-	construct, known := strategies[name]
-	if !known {
-		return nil, E.New("strategy: found ", strconv.Quote(name), ", which is not available in this version; allowed: ",
-			strings.Join(slices.Sorted(maps.Keys(strategies)), ", "))
-	}
-	return construct(options), nil
+	return strategies[name](setting)
 }

@@ -12,8 +12,9 @@ import (
 // tracker keeps the open connections of one member on one network (S6.1). It is split into shards, so that connections
 // that open and close at the same time seldom meet at a lock.
 type tracker struct {
+	// load is the member's; it counted a connection when that was given its member.
+	load   *load
 	next   atomic.Uint32
-	open   atomic.Int64
 	shards [trackerShards]shard
 }
 
@@ -39,7 +40,6 @@ type link struct {
 func (t *tracker) add(l *link, external bool, end func() error) {
 	l.tracker, l.external, l.close = t, external, end
 	l.shard = &t.shards[t.next.Add(1)%trackerShards]
-	t.open.Add(1)
 	l.shard.access.Lock()
 	defer l.shard.access.Unlock()
 	head := &l.shard.head
@@ -59,7 +59,7 @@ func (l *link) remove() {
 	}
 	l.shard.access.Unlock()
 	if linked {
-		l.tracker.open.Add(-1)
+		l.tracker.load.open.Add(-1)
 	}
 }
 
@@ -85,7 +85,7 @@ func (t *tracker) closeAll(external bool) int {
 		}
 		shard.access.Unlock()
 	}
-	t.open.Add(-int64(len(doomed)))
+	t.load.open.Add(-int64(len(doomed)))
 	for _, l := range doomed {
 		_ = l.close()
 	}
@@ -116,6 +116,11 @@ func (c *conn) CloseWrite() error {
 	}
 	return c.Close()
 }
+
+// A protocol that greets the far side with the first data sent says so; some say it in a way that sing does not look
+// for behind a wrapper.
+func (c *conn) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(c.Conn) }
+func (c *conn) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(c.Conn) }
 
 func (c *conn) ReaderReplaceable() bool { return true }
 func (c *conn) WriterReplaceable() bool { return true }

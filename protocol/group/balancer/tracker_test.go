@@ -30,16 +30,17 @@ func pipe(t *testing.T) (near net.Conn, ended func() bool) {
 }
 
 func TestTracker_S6_2_InternalAlwaysExternalWhenAsked(t *testing.T) {
-	var tracker tracker
+	tracker := tracker{load: new(load)}
 	inside, _ := pipe(t)
 	fromInbound, _ := pipe(t)
+	tracker.load.open.Add(2)
 	tracker.newConn(inside, false)
 	tracker.newConn(fromInbound, true)
-	if closed := tracker.closeAll(false); closed != 1 || tracker.open.Load() != 1 {
-		t.Fatal(closed, tracker.open.Load())
+	if closed := tracker.closeAll(false); closed != 1 || tracker.load.open.Load() != 1 {
+		t.Fatal(closed, tracker.load.open.Load())
 	}
-	if closed := tracker.closeAll(true); closed != 1 || tracker.open.Load() != 0 {
-		t.Fatal(closed, tracker.open.Load())
+	if closed := tracker.closeAll(true); closed != 1 || tracker.load.open.Load() != 0 {
+		t.Fatal(closed, tracker.load.open.Load())
 	}
 	for _, it := range []net.Conn{inside, fromInbound} {
 		if _, err := it.Write([]byte{0}); err == nil {
@@ -49,12 +50,13 @@ func TestTracker_S6_2_InternalAlwaysExternalWhenAsked(t *testing.T) {
 }
 
 func TestTracker_S6_3_NothingIsLeftBehind(t *testing.T) {
-	var tracker tracker
+	tracker := tracker{load: new(load)}
 	var clients sync.WaitGroup
 	for range 8 {
 		clients.Go(func() {
 			for range 2000 {
 				near, far := net.Pipe()
+				tracker.load.open.Add(1)
 				tracked := tracker.newConn(near, true)
 				_ = tracked.Close()
 				_ = tracked.Close()
@@ -68,7 +70,7 @@ func TestTracker_S6_3_NothingIsLeftBehind(t *testing.T) {
 		}
 	})
 	clients.Wait()
-	if open := tracker.open.Load(); open != 0 {
+	if open := tracker.load.open.Load(); open != 0 {
 		t.Fatal("open: ", open)
 	}
 	for i := range tracker.shards {
@@ -90,10 +92,11 @@ func (r reentrant) Close() error {
 }
 
 func TestTracker_S6_3_CloseMayCallBack(t *testing.T) {
-	var tracker tracker
+	tracker := tracker{load: new(load)}
 	calls := 0
 	for range 3 {
 		var tracked net.Conn
+		tracker.load.open.Add(1)
 		tracked = tracker.newConn(reentrant{back: func() {
 			if calls++; calls < 10 {
 				_ = tracked.Close()
@@ -102,7 +105,7 @@ func TestTracker_S6_3_CloseMayCallBack(t *testing.T) {
 		}}, true)
 	}
 	tracker.closeAll(true)
-	if open := tracker.open.Load(); open != 0 {
+	if open := tracker.load.open.Load(); open != 0 {
 		t.Fatal("open: ", open)
 	}
 }

@@ -37,7 +37,7 @@ func acceptableDelay(fastest uint16, ratio float64) uint16 {
 // view returns what a strategy may look at for one network: the members that carry it, or all where none does (S3.3).
 func (s *state) view(config config, n network, why cause, now time.Time) view {
 	v := view{
-		now: now, cause: why, round: s.round, held: s.held,
+		now: now, cause: why, udp: n == networkUDP, round: s.round, held: s.held,
 		members:  make([]candidate, 0, len(s.members)),
 		position: make([]int32, len(s.members)),
 	}
