@@ -5,9 +5,11 @@ package option
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	box "github.com/sagernet/sing-box/option"
 	E "github.com/sagernet/sing/common/exceptions"
@@ -58,7 +60,7 @@ func (o *Options) UnmarshalJSONContext(ctx context.Context, content []byte) erro
 	decoder.DisallowUnknownFields()
 	var read document
 	if err := decoder.Decode(&read); err != nil {
-		return nameOutbound(ctx, content, err)
+		return explain(ctx, content, err)
 	}
 	*o = Options{Options: box.Options(read.plainOptions)}
 	if read.Experimental != nil {
@@ -149,12 +151,21 @@ func tagOr(tag string, index int) string {
 	return tag
 }
 
-var outboundPath = regexp.MustCompile(`^outbounds\[(\d+)\]`)
+var (
+	outboundPath = regexp.MustCompile(`^outbounds\[(\d+)\]`)
+	unknownField = regexp.MustCompile(`(monitoring\.)?[^.:]+: json: unknown field "(.*)"$`)
+)
 
-// nameOutbound adds type and tag to an error that tells only the place of an outbound in the list: nobody counts to 137.
-func nameOutbound(ctx context.Context, content []byte, err error) error {
+// explain adds to a decoder's error what a person needs: the type and tag of an outbound of which it tells only the
+// place in the list, for nobody counts to 137, and the fields that our objects have where one is unknown.
+func explain(ctx context.Context, content []byte, err error) error {
+	unknown := unknownField.FindStringSubmatch(err.Error())
+	inMonitoring := unknown != nil && unknown[1] != ""
 	path := outboundPath.FindStringSubmatch(err.Error())
 	if path == nil {
+		if inMonitoring {
+			return withFields(err, unknown[2], reflect.TypeFor[MonitoringOptions]())
+		}
 		return err
 	}
 	var names struct {
@@ -167,7 +178,25 @@ func nameOutbound(ctx context.Context, content []byte, err error) error {
 	if json.UnmarshalContext(ctx, content, &names) != nil || index >= len(names.Outbounds) {
 		return err
 	}
-	return E.Cause(err, outboundName(names.Outbounds[index].Type, tagOr(names.Outbounds[index].Tag, index)))
+	outbound := names.Outbounds[index]
+	if outbound.Type == TypeBalancer && unknown != nil {
+		options := reflect.TypeFor[BalancerOutboundOptions]()
+		if inMonitoring {
+			options = reflect.TypeFor[MonitoringOptions]()
+		}
+		err = withFields(err, unknown[2], options)
+	}
+	return E.Cause(err, outboundName(outbound.Type, tagOr(outbound.Tag, index)))
+}
+
+// withFields adds the fields that an object has to the error of one that it has not.
+func withFields(err error, found string, options reflect.Type) error {
+	var fields []string
+	for field := range options.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields = append(fields, name)
+	}
+	return E.New(err, "; allowed: ", strings.Join(fields, ", "), didYouMean(found, fields))
 }
 
 func outboundName(kind, tag string) string {

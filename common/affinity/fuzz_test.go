@@ -10,7 +10,7 @@ func FuzzKey(f *testing.F) {
 	for _, host := range []string{
 		"", ".", "..", "www.example.com.", "WWW.EXAMPLE.COM", "a.b.co.uk", "localhost", "github.io", "192.0.2.1",
 		"::ffff:192.0.2.1", "fe80::1%eth0", "www.bücher.de", "XN--BCHER-KVA.de", "xn--0.de", "www。bücher。de。", "İ.com",
-		"Ⅎ.com", "B\xff.com", "\uFFFD", "１９２.０.２.１", "a…b.com", "‍.com", ".com", "a..b", "xn--.com", "ｘn--a.de",
+		"Ⅎ.com", "B\xff.com", "\uFFFD", "１９２.０.２.１", "a…b.com", "\u200d.com", ".com", "a..b", "xn--.com", "ｘn--a.de",
 	} {
 		f.Add(host, "/usr/bin/app", "alice", uint16(443), []byte{192, 0, 2, 1}, uint8(0x7f))
 	}

@@ -46,7 +46,7 @@ func connectionOf(metadata *box.InboundContext, destination M.Socksaddr) affinit
 			c.Process = affinity.ProcessOf(process.AndroidPackageNames, process.ProcessPath)
 		}
 	}
-	if destination.IsFqdn() {
+	if destination.Fqdn != "" {
 		c.Domain = destination.Fqdn
 	}
 	c.Destination, c.DestinationPort = destination.Addr, destination.Port
