@@ -33,7 +33,7 @@ func run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	options, err := readChecked()
+	options, err := readValid() // start builds the box
 	if err != nil {
 		return err
 	}

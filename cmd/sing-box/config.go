@@ -97,8 +97,8 @@ func readOptions() (option.Options, error) {
 	return options, nil
 }
 
-// readChecked reads the configuration, tells its warnings and makes sure that a box can be built from it.
-func readChecked() (option.Options, error) {
+// readValid reads the configuration and tells its warnings.
+func readValid() (option.Options, error) {
 	options, err := readOptions()
 	if err != nil {
 		return option.Options{}, err
@@ -109,6 +109,15 @@ func readChecked() (option.Options, error) {
 	}
 	for _, warning := range warnings {
 		log.Warn(warning)
+	}
+	return options, nil
+}
+
+// readChecked is readValid, and makes sure that a box can be built from it.
+func readChecked() (option.Options, error) {
+	options, err := readValid()
+	if err != nil {
+		return option.Options{}, err
 	}
 	instance, cancel, err := build(options)
 	if err != nil {
