@@ -7,6 +7,7 @@ import (
 	"time"
 
 	box "github.com/sagernet/sing-box/option"
+	"github.com/sagernet/sing/common"
 	E "github.com/sagernet/sing/common/exceptions"
 	F "github.com/sagernet/sing/common/format"
 )
@@ -119,15 +120,7 @@ func valueOr[T any](value *T, otherwise T) T {
 }
 
 func quoted(words []string) string {
-	return "[" + strings.Join(mapped(words, strconv.Quote), ", ") + "]"
-}
-
-func mapped(words []string, each func(string) string) []string {
-	result := make([]string, len(words))
-	for i, word := range words {
-		result[i] = each(word)
-	}
-	return result
+	return "[" + strings.Join(common.Map(words, strconv.Quote), ", ") + "]"
 }
 
 func (o *BalancerOutboundOptions) strategy() string {

@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -196,7 +197,7 @@ func (m *Monitor) round(ctx context.Context, held bool) {
 	for range min(m.settings.Workers, len(tags)) {
 		workers.Go(func() {
 			for tag := range queue {
-				m.test(ctx, tag, true)
+				m.test(ctx, tag)
 			}
 		})
 	}
@@ -232,15 +233,7 @@ func (m *Monitor) ordered() []string {
 		}
 		return math.MaxInt
 	}
-	slices.SortStableFunc(tags, func(a, b string) int {
-		x, y := rank(a), rank(b)
-		if x < y {
-			return -1
-		} else if x > y {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(tags, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	return tags
 }
 
@@ -279,22 +272,22 @@ func (m *Monitor) DialFailed(tag string) {
 }
 
 // test makes one test for a round, or waits for one that is in progress: it counts for the round too.
-func (m *Monitor) test(ctx context.Context, tag string, round bool) {
+func (m *Monitor) test(ctx context.Context, tag string) {
 	m.access.Lock()
 	current := m.flights[tag]
 	switch {
 	case current == nil:
 		current = m.board(tag)
-		current.round = round
+		current.round = true
 		m.access.Unlock()
 		m.fly(ctx, tag, current)
 		return
 	case current.stuck:
-		m.apply(tag, outcome{reason: "the previous test still hangs"}, round)
+		m.apply(tag, outcome{reason: "the previous test still hangs"}, true)
 		m.access.Unlock()
 		return
 	}
-	current.round = current.round || round
+	current.round = true
 	m.access.Unlock()
 	select {
 	case <-ctx.Done():

@@ -134,11 +134,10 @@ func fitness(member candidate) int {
 // cooldown, else one.
 func (s pool) trade(view view, holders []int) (traded bool) {
 	for range holders {
-		slowest, fastestOutside := -1, candidate{delay: deadDelay}
+		slowest, holder, fastestOutside := -1, candidate{}, candidate{delay: deadDelay}
 		for slot, index := range holders {
-			member, _ := view.find(index)
-			if current, _ := view.find(holders[max(slowest, 0)]); member.fresh() && (slowest == -1 || member.delay > current.delay) {
-				slowest = slot
+			if member, _ := view.find(index); member.fresh() && (slowest == -1 || member.delay > holder.delay) {
+				slowest, holder = slot, member
 			}
 		}
 		for _, member := range view.members {
@@ -146,11 +145,7 @@ func (s pool) trade(view view, holders []int) (traded bool) {
 				fastestOutside = member
 			}
 		}
-		if slowest == -1 || !fastestOutside.fresh() {
-			return traded
-		}
-		holder, _ := view.find(holders[slowest])
-		if !s.margin.beaten(holder.delay, fastestOutside.delay) {
+		if slowest == -1 || !fastestOutside.fresh() || !s.margin.beaten(holder.delay, fastestOutside.delay) {
 			return traded
 		}
 		holders[slowest] = fastestOutside.index
