@@ -63,7 +63,7 @@ func request(ctx context.Context, detour N.Dialer, link string, settings option.
 		// Nothing was sent yet: the request carries the handshake.
 		start = time.Now()
 	}
-	unused := conn
+	var unused net.Conn = newClientFirst(conn)
 	transport := &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			if unused == nil {

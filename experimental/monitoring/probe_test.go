@@ -2,6 +2,8 @@ package monitoring
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"tarazu/option"
 
+	M "github.com/sagernet/sing/common/metadata"
 	N "github.com/sagernet/sing/common/network"
 )
 
@@ -127,5 +130,55 @@ func TestProbe_ReadsLittle(t *testing.T) {
 	})
 	if _, err := probeOf(t, option.MonitoringSettings{URLs: []string{address}}); err == nil {
 		t.Fatal("a header of 64 kB was read")
+	}
+}
+
+// lateWriter is a dialer whose connections know of what they wrote only a while after it was sent.
+type lateWriter struct {
+	N.Dialer
+	wait func()
+}
+
+type lateConn struct {
+	net.Conn
+	wait  func()
+	wrote atomic.Bool
+}
+
+func (d lateWriter) DialContext(ctx context.Context, network string, destination M.Socksaddr) (net.Conn, error) {
+	conn, err := d.Dialer.DialContext(ctx, network, destination)
+	return &lateConn{Conn: conn, wait: d.wait}, err
+}
+
+func (c *lateConn) Write(content []byte) (int, error) {
+	count, err := c.Conn.Write(content)
+	c.wait()
+	c.wrote.Store(true)
+	return count, err
+}
+
+func (c *lateConn) Read(content []byte) (int, error) {
+	if !c.wrote.Load() {
+		return 0, errEarly
+	}
+	return c.Conn.Read(content)
+}
+
+var errEarly = errors.New("read before the request was written")
+
+// A member whose answer is there before its own writer has returned is not blamed for it.
+func TestProbe_ReadsNothingBeforeTheRequestIsWritten(t *testing.T) {
+	answered := make(chan struct{}, 2)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateIdle {
+			answered <- struct{}{}
+		}
+	}
+	server.Start()
+	defer server.Close()
+	late := lateWriter{Dialer: N.SystemDialer, wait: func() { <-answered }}
+	if _, err := urlProbe(t.Context(), late, option.MonitoringSettings{URLs: []string{server.URL}, UnifiedDelay: true}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -86,7 +86,7 @@ func (f *Faulty) Become(mode Mode) {
 	f.access.Lock()
 	defer f.access.Unlock()
 	if mode == Refuse && f.listener != nil {
-		_ = f.listener.Close()
+		closeWhole(f.listener)
 		f.listener = nil
 	}
 	if mode != Refuse && f.listener == nil {

@@ -3,10 +3,12 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // Ports are taken from below the range out of which systems give source ports to connections. Each program has a block
@@ -57,12 +59,21 @@ func isFree(port int) bool {
 	if err != nil {
 		return false
 	}
-	defer listener.Close()
+	defer closeWhole(listener)
 	packets, err := net.ListenPacket("udp", loopback(port))
 	if err != nil {
 		return false
 	}
-	return packets.Close() == nil
+	closeWhole(packets)
+	return true
+}
+
+// closeWhole closes a socket so that its port is free at once. A program that is being started has a copy of every
+// socket until it becomes another program; with the lock held there is none.
+func closeWhole(socket io.Closer) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	_ = socket.Close()
 }
 
 func loopback(port int) string {
