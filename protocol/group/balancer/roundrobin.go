@@ -23,20 +23,23 @@ type turn struct {
 	inUse []int
 	// proven says that inUse are alive members, not the whole list for want of any.
 	proven bool
-	// due is each member's next turn in virtual time, in which a member of weight w is due every 1/w. Zero is now.
+	// due is each member's next turn in virtual time, in which a member of weight w is due every 1/w, whoever else takes
+	// turns. Zero is now.
 	due map[int]float64
 	// current counts the turns taken since the decision; late are turns of the rotation before it that connections
 	// took while it was being replaced.
 	current, replaced *rotation
 	counted           uint64
+	// latest took the last turn before the decision.
+	latest int
 }
 
 func (s roundRobin) choose(view view, previous memory) choice {
 	last, _ := previous.(turn)
-	due, taken := last.settle()
+	due, taken, latest := last.settle()
 	inUse, proven := membersInUse(view, last)
-	next := turn{inUse: inUse, proven: proven, due: due, replaced: last.current, counted: taken}
-	next.current = newRotation(view, withoutSuspects(view, inUse), due)
+	next := turn{inUse: inUse, proven: proven, due: due, replaced: last.current, counted: taken, latest: latest}
+	next.current = newRotation(view, withoutSuspects(view, inUse), due, latest)
 	return choice{
 		picker:   next.current,
 		memory:   next,
@@ -96,7 +99,9 @@ func indexes(members []candidate) []int {
 // rotation is an endless sequence of turns that connections take one by one.
 type rotation struct {
 	sequence []int32
-	weights  map[int]int
+	// turns says how often each member stands in the sequence, period how long that is in virtual time.
+	turns  map[int]int
+	period float64
 	_        [64]byte // the counter is written by every core: it shares no cache line with what they read
 	taken    atomic.Uint64
 }
@@ -110,18 +115,22 @@ func (r *rotation) pick(uint64) int {
 const maxTurns = 1 << 16
 
 // newRotation lays out one period of turns: a member of weight w stands in it w times, at equal distances from its due
-// time on. due is completed with members that were not there before; they are due now.
-func newRotation(view view, members []int, due map[int]float64) *rotation {
-	weights := reducedWeights(view, members)
+// time on; of equals the fastest is first, and the latest, which was just served, last. due is completed with members
+// that were not there before; they are due now.
+func newRotation(view view, members []int, due map[int]float64, latest int) *rotation {
+	turns, period := turnsOf(view, members)
 	type occurrence struct {
 		at     float64
 		member int
 	}
+	if i := slices.Index(members, latest); i >= 0 {
+		members = append(slices.Delete(slices.Clone(members), i, i+1), latest)
+	}
 	var occurrences []occurrence
 	for _, member := range members {
 		due[member] = max(due[member], 0) // a member that comes back has saved nothing up
-		for k := range weights[member] {
-			occurrences = append(occurrences, occurrence{due[member] + float64(k)/float64(weights[member]), member})
+		for k := range turns[member] {
+			occurrences = append(occurrences, occurrence{due[member] + period*float64(k)/float64(turns[member]), member})
 		}
 	}
 	slices.SortStableFunc(occurrences, func(a, b occurrence) int { return cmp.Compare(a.at, b.at) })
@@ -129,45 +138,43 @@ func newRotation(view view, members []int, due map[int]float64) *rotation {
 	for i, occurrence := range occurrences {
 		sequence[i] = int32(occurrence.member)
 	}
-	return &rotation{sequence: sequence, weights: weights}
+	return &rotation{sequence: sequence, turns: turns, period: period}
 }
 
-// reducedWeights divides the weights by their common divisor, and scales them to maxTurns where the sum is larger.
-func reducedWeights(view view, members []int) map[int]int {
-	weights := make(map[int]int, len(members))
+// turnsOf returns how often each member takes a turn in one period, and the period's length in virtual time: the weights
+// divided by their common divisor, and scaled to maxTurns where the sum is larger.
+func turnsOf(view view, members []int) (turns map[int]int, period float64) {
+	turns = make(map[int]int, len(members))
 	divisor, total := 0, 0
 	for _, index := range members {
 		member, _ := view.find(index)
-		weights[index] = member.weight
-		for a, b := divisor, member.weight; ; a, b = b, a%b {
-			if b == 0 {
-				divisor = a
-				break
-			}
-		}
+		turns[index] = member.weight
+		total += member.weight
+		divisor = commonDivisor(divisor, member.weight)
 	}
-	for index := range weights {
-		weights[index] /= divisor
-		total += weights[index]
+	scale := min(1/float64(divisor), maxTurns/float64(total))
+	for index, weight := range turns {
+		turns[index] = max(1, int(math.Round(float64(weight)*scale)))
 	}
-	if total > maxTurns {
-		scale := float64(maxTurns) / float64(total)
-		for index, weight := range weights {
-			weights[index] = max(1, int(math.Round(float64(weight)*scale)))
-		}
-	}
-	return weights
+	return turns, fullShare * scale
 }
 
-// settle returns when each member is due, counted from the member that is due next, after the turns taken so far, and
-// how many turns of the current rotation that includes.
-func (t turn) settle() (due map[int]float64, taken uint64) {
+func commonDivisor(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// settle returns when each member is due, counted from the member that is due next, after the turns taken so far; how
+// many turns of the current rotation that includes, and who took the latest.
+func (t turn) settle() (due map[int]float64, taken uint64, latest int) {
 	due = maps.Clone(t.due)
 	if due == nil {
 		due = make(map[int]float64)
 	}
 	if t.current == nil {
-		return due, 0
+		return due, 0, noMember
 	}
 	if t.replaced != nil {
 		t.replaced.advance(due, t.counted, t.replaced.taken.Load())
@@ -175,13 +182,17 @@ func (t turn) settle() (due map[int]float64, taken uint64) {
 	taken = t.current.taken.Load()
 	t.current.advance(due, 0, taken)
 	now := math.Inf(1)
-	for member := range t.current.weights {
+	for member := range t.current.turns {
 		now = min(now, due[member])
 	}
 	for member := range due {
 		due[member] -= now
 	}
-	return due, taken
+	latest = t.latest
+	if taken > 0 {
+		latest = int(t.current.sequence[(taken-1)%uint64(len(t.current.sequence))])
+	}
+	return due, taken, latest
 }
 
 // advance moves the due times by the turns from the first (counted from 0) up to but not including the last.
@@ -189,13 +200,13 @@ func (r *rotation) advance(due map[int]float64, first, last uint64) {
 	period := uint64(len(r.sequence))
 	if last-first >= period {
 		periods := (last - first) / period
-		for member := range r.weights {
-			due[member] += float64(periods)
+		for member := range r.turns {
+			due[member] += r.period * float64(periods)
 		}
 		first += periods * period
 	}
 	for ; first != last; first++ {
 		member := int(r.sequence[first%period])
-		due[member] += 1 / float64(r.weights[member])
+		due[member] += r.period / float64(r.turns[member])
 	}
 }

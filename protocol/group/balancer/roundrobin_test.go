@@ -171,6 +171,35 @@ func TestRoundRobin_Field45_Weights(t *testing.T) {
 	})
 }
 
+// A turn counts by the member's weight alone, not by whose turns it stands among.
+func TestRoundRobin_S4_1_WeightsCountAlikeWhoeverTakesTurns(t *testing.T) {
+	options := rotating("a", "b", "c")
+	options.Weights = map[string]int{"c": 2}
+	tell(t, options, nil, func(s *story) {
+		s.settled(map[string]uint16{"a": 10, "b": 11})
+		s.expect("a")
+		s.up("c", 12)
+		s.window()
+		s.suspect("a", false)
+		s.suspect("b", false)
+		s.expect("c") // half of its share: a has had all of its own
+		s.suspect("a", true)
+		s.suspect("b", true)
+		s.window()
+		s.expect("bcac")
+	})
+}
+
+func TestRoundRobin_S4_1_NeverTwiceWhileAnotherWaits(t *testing.T) {
+	tell(t, rotating("a", "b", "c"), nil, func(s *story) {
+		s.settled(map[string]uint16{"a": 10, "b": 20, "c": 30})
+		s.expect("abc")
+		s.up("c", 5)
+		s.window()
+		s.expect("abc") // c is the fastest by now, but was just served
+	})
+}
+
 func TestRoundRobin_Field45_SharesHoldWhileAThirdFlaps(t *testing.T) {
 	options := rotating("a", "b", "c")
 	options.Weights = map[string]int{"a": 11, "b": 3}

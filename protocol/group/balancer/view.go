@@ -65,13 +65,16 @@ func (s *state) view(config config, n network, why cause, now time.Time) view {
 	return v
 }
 
+// fullShare of a weight is ten tenths.
+const fullShare = 10
+
 // ramp is the share of its weight that a member gets, in tenths: for slow_start after it came back it rises evenly from
 // one. next is when it rises again.
 func (m member) ramp(slowStart time.Duration, now time.Time) (tenths int, next time.Time) {
-	const full, steps = 10, 9
+	const steps = fullShare - 1
 	passed := now.Sub(m.back)
 	if slowStart == 0 || m.back.IsZero() || passed >= slowStart {
-		return full, time.Time{}
+		return fullShare, time.Time{}
 	}
 	step := 1 + steps*passed/slowStart
 	return int(step), m.back.Add((step*slowStart + steps - 1) / steps)
