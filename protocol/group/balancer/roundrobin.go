@@ -102,8 +102,8 @@ type rotation struct {
 	// turns says how often each member stands in the sequence, period how long that is in virtual time.
 	turns  map[int]int
 	period float64
-	_        [64]byte // the counter is written by every core: it shares no cache line with what they read
-	taken    atomic.Uint64
+	_      [64]byte // the counter is written by every core: it shares no cache line with what they read
+	taken  atomic.Uint64
 }
 
 func (r *rotation) pick(uint64) int {
