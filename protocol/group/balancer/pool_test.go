@@ -16,7 +16,7 @@ func pooled(slots int, tags ...string) option.BalancerOutboundOptions {
 
 // holders are who has the slots, in their order.
 func (s *story) holders() (members string) {
-	for _, index := range s.group.state.networks[networkTCP].memory.(holdings).holders {
+	for _, index := range s.group.current.Load().pickers[networkTCP].(*slotPicker).holders {
 		members += s.tags[index]
 	}
 	return members

@@ -57,7 +57,7 @@ func tell(t *testing.T, options option.BalancerOutboundOptions, cached map[strin
 		}
 		s.loads = make([]load, len(members))
 		strategy := newStrategy(setting{
-			options: options, tag: "group", members: members, loads: s.loads, random: rand.New(rand.NewPCG(1, 2)).IntN,
+			options: options, tag: "group", members: members, loads: s.loads, random: seeded(),
 		})
 		s.group = newGroup(newConfig(strategy, options), testWindow)
 		s.group.translate = s.translate
@@ -69,6 +69,17 @@ func tell(t *testing.T, options option.BalancerOutboundOptions, cached map[strin
 		cancel()
 		<-s.group.done
 	})
+}
+
+// seeded returns random numbers that are the same each time, for connections at the same time.
+func seeded() func(n int) int {
+	var access sync.Mutex
+	random := rand.New(rand.NewPCG(1, 2))
+	return func(n int) int {
+		access.Lock()
+		defer access.Unlock()
+		return random.IntN(n)
+	}
 }
 
 func (s *story) translate(told adapter.Event) (events []event) {
