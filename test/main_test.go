@@ -28,7 +28,9 @@ func isGiven(name string) (given bool) {
 }
 
 // strategies are those that every-strategy tests go through.
-var strategies = []string{"round-robin", "lowest-delay"}
+var strategies = []string{
+	"round-robin", "lowest-delay", "consistent-hashing", "sticky-sessions", "pool", "failover", "least-connections",
+}
 
 // soon is the deadline of what takes milliseconds on an idle machine.
 const soon = 10 * time.Second
