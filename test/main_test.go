@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if inbound := os.Getenv(clientInbound); inbound != "" {
+		os.Exit(beClient(inbound))
+	}
 	flag.Parse()
 	if !isGiven("test.parallel") {
 		// These tests wait more than they compute.
