@@ -1,0 +1,112 @@
+package test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tarazu/test/harness"
+
+	"github.com/miekg/dns"
+)
+
+// startDNS runs a DNS server over TCP for which every name is at 127.0.0.1, and returns its port.
+func startDNS(t *testing.T) int {
+	t.Helper()
+	port := harness.FreePort(t)
+	started := make(chan struct{})
+	server := &dns.Server{
+		Addr: fmt.Sprintf("127.0.0.1:%d", port), Net: "tcp", NotifyStartedFunc: func() { close(started) },
+		Handler: dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
+			answer := new(dns.Msg).SetReply(question)
+			if name := question.Question[0]; name.Qtype == dns.TypeA {
+				answer.Answer = []dns.RR{&dns.A{
+					Hdr: dns.RR_Header{Name: name.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1},
+					A:   netip.MustParseAddr("127.0.0.1").AsSlice(),
+				}}
+			}
+			_ = w.WriteMsg(answer)
+		}),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ListenAndServe() }()
+	select {
+	case <-started:
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Shutdown() })
+	return port
+}
+
+// A DNS server, the time and a rule-set go through the group, which is then asked for connections before it is known to
+// be there: at the first start and at many later ones, with a cache file, nothing panics and nothing waits for itself.
+func TestField26_EverythingThroughTheGroup(t *testing.T) {
+	t.Parallel()
+	rules := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"version": 1, "rules": [{"domain": ["blocked.test"]}]}`)
+	}))
+	t.Cleanup(rules.Close)
+	for _, strategy := range strategies {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			target, echo, resolver := harness.StartTarget(t), harness.StartEcho(t), startDNS(t)
+			member := func(number int) object {
+				return object{"type": "direct", "tag": fmt.Sprint("member", number), "inet4_bind_address": harness.Address(number)}
+			}
+			port := harness.FreePort(t)
+			configuration := harness.Monitored(
+				harness.Configuration(port, object{"strategy": strategy, "delay_acceptable_ratio": wide}, member(2), member(3)),
+				harness.Monitoring(target, nil),
+			)
+			host, timePort, _ := strings.Cut(echo.Address, ":")
+			configuration["ntp"] = object{"enabled": true, "server": host, "server_port": mustNumber(t, timePort), "detour": harness.BalancerTag}
+			configuration["dns"] = object{"servers": []object{{
+				"type": "tcp", "tag": "dns", "server": "127.0.0.1", "server_port": resolver, "detour": harness.BalancerTag,
+			}}}
+			configuration["experimental"].(object)["cache_file"] = object{"enabled": true}
+			route := configuration["route"].(object)
+			route["default_domain_resolver"] = "dns"
+			route["rule_set"] = []object{{
+				"type": "remote", "tag": "rules", "format": "source", "url": rules.URL, "download_detour": harness.BalancerTag,
+			}}
+			route["rules"] = []object{{"rule_set": "rules", "action": "reject"}, {"action": "resolve"}}
+			process := harness.Start(t, configuration)
+			client := harness.NewClient(port)
+			link, err := url.Parse(target.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for start := range 8 { // with seven strategies more than fifty
+				process.AwaitReady()
+				for name, allowed := range map[string]bool{"open.test": true, "blocked.test": false} {
+					link.Host = fmt.Sprintf("%s:%d", name, target.Port)
+					source, err := client.Get(link.String())
+					if allowed != (err == nil) {
+						t.Errorf("start %d: %s: %q, %v", start, name, source, err)
+					}
+					if allowed && source != harness.Address(2) && source != harness.Address(3) {
+						t.Errorf("start %d: %s was reached from %s", start, name, source)
+					}
+				}
+				process.Stop()
+				if status := process.Status(); status != 0 {
+					t.Errorf("start %d: exit status %d", start, status)
+				}
+				process.Again()
+			}
+		})
+	}
+}
+
+func mustNumber(t *testing.T, text string) (number int) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, &number); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
