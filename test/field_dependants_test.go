@@ -1,13 +1,15 @@
 package test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"strings"
 	"testing"
+	"time"
 
 	"tarazu/test/harness"
 
@@ -43,6 +45,38 @@ func startDNS(t *testing.T) int {
 	return port
 }
 
+// startTime runs an NTP server and returns its port.
+func startTime(t *testing.T) int {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		const length, reference, origin, receive, transmit = 48, 16, 24, 32, 40
+		message := make([]byte, length)
+		for {
+			count, client, err := conn.ReadFrom(message)
+			if err != nil {
+				return
+			}
+			if count != length {
+				continue
+			}
+			answer := make([]byte, length)
+			answer[0], answer[1] = 4<<3|4, 1 // version 4, server; the clock itself
+			copy(answer[origin:], message[transmit:])
+			const from1900 = 2208988800
+			for _, field := range []int{reference, receive, transmit} {
+				binary.BigEndian.PutUint32(answer[field:], uint32(time.Now().Unix()+from1900))
+			}
+			_, _ = conn.WriteTo(answer, client)
+		}
+	}()
+	return conn.LocalAddr().(*net.UDPAddr).Port
+}
+
 // A DNS server, the time and a rule-set go through the group, which is then asked for connections before it is known to
 // be there: at the first start and at many later ones, with a cache file, nothing panics and nothing waits for itself.
 func TestField26_EverythingThroughTheGroup(t *testing.T) {
@@ -54,7 +88,7 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 	for _, strategy := range strategies {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			target, echo, resolver := harness.StartTarget(t), harness.StartEcho(t), startDNS(t)
+			target, clock, resolver := harness.StartTarget(t), startTime(t), startDNS(t)
 			member := func(number int) object {
 				return object{"type": "direct", "tag": fmt.Sprint("member", number), "inet4_bind_address": harness.Address(number)}
 			}
@@ -63,8 +97,7 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 				harness.Configuration(port, object{"strategy": strategy, "delay_acceptable_ratio": wide}, member(2), member(3)),
 				harness.Monitoring(target, nil),
 			)
-			host, timePort, _ := strings.Cut(echo.Address, ":")
-			configuration["ntp"] = object{"enabled": true, "server": host, "server_port": mustNumber(t, timePort), "detour": harness.BalancerTag}
+			configuration["ntp"] = object{"enabled": true, "server": "127.0.0.1", "server_port": clock, "detour": harness.BalancerTag}
 			configuration["dns"] = object{"servers": []object{{
 				"type": "tcp", "tag": "dns", "server": "127.0.0.1", "server_port": resolver, "detour": harness.BalancerTag,
 			}}}
@@ -83,6 +116,7 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 			}
 			for start := range 8 { // with seven strategies more than fifty
 				process.AwaitReady()
+				process.Await(0, "updated time")
 				for name, allowed := range map[string]bool{"open.test": true, "blocked.test": false} {
 					link.Host = fmt.Sprintf("%s:%d", name, target.Port)
 					source, err := client.Get(link.String())
@@ -101,12 +135,4 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 			}
 		})
 	}
-}
-
-func mustNumber(t *testing.T, text string) (number int) {
-	t.Helper()
-	if _, err := fmt.Sscan(text, &number); err != nil {
-		t.Fatal(err)
-	}
-	return number
 }
