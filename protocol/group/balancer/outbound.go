@@ -187,6 +187,16 @@ func (o *Outbound) All() []string {
 	return o.tags
 }
 
+// OpenConnections counts the open connections of each member through this group, in the order of All: TCP and UDP, those
+// being opened included. A flow that a TUN inbound sends past all groups is not among them.
+func (o *Outbound) OpenConnections() []int64 {
+	open := make([]int64, len(o.loads))
+	for i := range o.loads {
+		open[i] = o.loads[i].open.Load()
+	}
+	return open
+}
+
 func (o *Outbound) snapshot() *snapshot {
 	if o.group == nil {
 		return nil
