@@ -1,7 +1,9 @@
 package balancer
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -48,7 +50,7 @@ const (
 )
 
 func BenchmarkPick(b *testing.B) {
-	for name := range strategies {
+	for _, name := range slices.Sorted(maps.Keys(strategies)) {
 		for _, count := range []int{10, 1000} {
 			picker := chosen(b, option.BalancerOutboundOptions{Strategy: name}, count)
 			b.Run(name+"/"+strconv.Itoa(count)+"/alone", func(b *testing.B) {
@@ -57,6 +59,14 @@ func BenchmarkPick(b *testing.B) {
 				for b.Loop() {
 					key += keyStep
 					picker.pick(key % benchKeys * keyStep)
+				}
+			})
+			b.Run(name+"/"+strconv.Itoa(count)+"/new-keys", func(b *testing.B) {
+				b.ReportAllocs()
+				key := uint64(0)
+				for b.Loop() {
+					key += keyStep // none comes twice
+					picker.pick(key)
 				}
 			})
 			b.Run(name+"/"+strconv.Itoa(count)+"/all-cores", func(b *testing.B) {
