@@ -130,7 +130,7 @@ func startingMember(view view) int {
 // one (S3.8). Equal members rank in list order.
 func fastest(view view) (best candidate, known bool) {
 	for _, candidate := range view.members {
-		if candidate.state != adapter.StateUp && candidate.state != adapter.StateCached {
+		if !candidate.answered() {
 			continue
 		}
 		if !known || candidate.fresh() && !best.fresh() ||

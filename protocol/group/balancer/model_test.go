@@ -70,7 +70,11 @@ func (w *world) alive() (members []int) {
 }
 
 func (w *world) down(i int) bool { return w.members[i].state == adapter.StateDown }
-func (w *world) up(i int) bool   { return w.members[i].state == adapter.StateUp }
+func (w *world) answered(i int) bool {
+	return w.up(i) || w.members[i].state == adapter.StateCached
+}
+
+func (w *world) up(i int) bool { return w.members[i].state == adapter.StateUp }
 
 // beats is S3.5 with a tolerance of 50 ms and a tenth.
 func (w *world) beats(challenger, holder int) bool {
@@ -172,6 +176,9 @@ func (m *poolModel) decide(w *world, _ cause) {
 			m.slots[slot] = next
 		}
 	}
+	if next := m.successor(w); next >= 0 && len(m.answering(w)) == 0 && w.answered(next) { // FIELD case 2
+		m.slots[0] = next
+	}
 	for m.moves { // d
 		holders, outside := m.living(w, m.slots), without(w.is(adapter.StateUp), m.slots)
 		if len(holders) == 0 || len(outside) == 0 || !w.beats(w.quickest(outside), w.slowest(holders)) {
@@ -190,6 +197,10 @@ func (m *poolModel) living(w *world, members []int) (up []int) {
 	return up
 }
 
+func (m *poolModel) answering(w *world) []int {
+	return without(m.slots, without(m.slots, append(w.is(adapter.StateUp), w.is(adapter.StateCached)...)))
+}
+
 // successor is the first outside of the pool: fresh, then cached, then untested, then dead.
 func (m *poolModel) successor(w *world) int {
 	for _, state := range []adapter.State{adapter.StateUp, adapter.StateCached, adapter.StateUntested, adapter.StateDown} {
@@ -201,8 +212,12 @@ func (m *poolModel) successor(w *world) int {
 }
 
 func (m *poolModel) pick(w *world, key uint64) int {
+	usable := m.answering(w)
+	if len(usable) == 0 {
+		usable = without(m.slots, w.is(adapter.StateDown))
+	}
 	for slot := m.ring.Pick(key); slot != rendezvous.None; slot = m.ring.Next(key, slot) {
-		if !w.down(m.slots[slot]) {
+		if slices.Contains(usable, m.slots[slot]) {
 			return m.slots[slot]
 		}
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // pool keeps a number of slots, each held by one member; the hash of a connection's key picks the slot (S4.4). A member
-// keeps its slot while it answers, so no other slot's connections ever move.
+// keeps its slot while it answers, so no other slot's connections ever move. A holder that no test has reached yet keeps
+// its slot too, but is skipped once another is known to answer: its test may hang for long (FIELD case 2).
 type pool struct {
 	tag   string
 	slots int
@@ -68,14 +69,7 @@ func (s pool) choose(view view, previous memory) choice {
 			wake = due
 		}
 	}
-	picker := &slotPicker{holdings: held, turns: s.turns, healthy: make([]bool, len(held.holders))}
-	for slot, index := range held.holders {
-		if member, _ := view.find(index); member.state != adapter.StateDown {
-			picker.healthy[slot] = true
-			picker.healthyHolders = append(picker.healthyHolders, index)
-		}
-	}
-	return choice{picker: picker, memory: held, selected: noMember, wake: wake}
+	return choice{picker: newSlotPicker(view, held, s.turns), memory: held, selected: noMember, wake: wake}
 }
 
 // fill returns the holders of all slots: a member keeps its slot until a test of it fails and another healthy one is
@@ -110,6 +104,9 @@ func (s pool) fill(view view, before []int) []int {
 				outsiders = append(outsiders, member)
 			}
 		}
+	}
+	if len(outsiders) > 0 && outsiders[0].answered() && !slices.ContainsFunc(holders, view.answered) {
+		holders[0] = outsiders[0].index // all holders are untested: there has to be one that is of use
 	}
 	return holders
 }

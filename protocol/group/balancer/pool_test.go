@@ -86,6 +86,47 @@ func TestPool_S4_4c_SkippedWhileThereIsNobody(t *testing.T) {
 	})
 }
 
+// FIELD case 2: a test may hang for long; meanwhile only who is known to answer has connections.
+func TestPool_Field2_UntestedHolders(t *testing.T) {
+	tell(t, pooled(3, "dead", "good", "tarpit"), nil, func(s *story) {
+		s.boot()
+		s.down("dead")
+		s.up("good", 10)
+		s.window()
+		for _, member := range s.table() {
+			if member != "good" {
+				t.Fatal(member)
+			}
+		}
+	})
+	tell(t, pooled(1, "a", "b", "c"), nil, func(s *story) {
+		s.boot()
+		s.expectHolders("a")
+		s.up("c", 10)
+		s.window()
+		s.expectHolders("c")
+		s.up("a", 10)
+		s.window()
+		s.expectHolders("c")
+	})
+	tell(t, pooled(2, "a", "b", "c"), nil, func(s *story) {
+		s.boot()
+		s.up("b", 10)
+		s.up("c", 10)
+		s.window()
+		s.expectHolders("ab") // a may answer yet
+		s.up("a", 10)
+		s.window()
+		counts := make(map[string]int)
+		for _, member := range s.table() {
+			counts[member]++
+		}
+		if counts["a"] < 200 || counts["b"] < 200 {
+			t.Fatal(counts)
+		}
+	})
+}
+
 func TestPool_S4_4d_SpeedOnlyWithTolerance(t *testing.T) {
 	tell(t, pooled(1, "a", "b"), nil, func(s *story) {
 		s.settled(map[string]uint16{"a": 1000, "b": 10})

@@ -1,8 +1,10 @@
 package balancer
 
 import (
+	"slices"
 	"strconv"
 
+	"tarazu/adapter"
 	"tarazu/common/rendezvous"
 )
 
@@ -21,6 +23,19 @@ type slotPicker struct {
 	turns          bool
 	healthy        []bool // slots
 	healthyHolders []int
+}
+
+func newSlotPicker(view view, held holdings, turns bool) *slotPicker {
+	picker := &slotPicker{holdings: held, turns: turns, healthy: make([]bool, len(held.holders))}
+	known := slices.ContainsFunc(held.holders, view.answered)
+	for slot, index := range held.holders {
+		member, _ := view.find(index)
+		if member.answered() || !known && member.state != adapter.StateDown {
+			picker.healthy[slot] = true
+			picker.healthyHolders = append(picker.healthyHolders, index)
+		}
+	}
+	return picker
 }
 
 // pick returns the holder of the key's slot; while that does not answer, of another slot, the same each time; with no

@@ -81,6 +81,11 @@ func (c candidate) fresh() bool {
 	return c.state == adapter.StateUp
 }
 
+// answered reports that the last test known of the member succeeded, in this run or in one before.
+func (c candidate) answered() bool {
+	return c.state == adapter.StateUp || c.state == adapter.StateCached
+}
+
 // find returns the candidate with a member's index, or false where this network does not consider it.
 func (v view) find(index int) (candidate, bool) {
 	if position := v.position[index]; position >= 0 {
@@ -93,6 +98,12 @@ func (v view) find(index int) (candidate, bool) {
 func (v view) alive(index int) bool {
 	member, considered := v.find(index)
 	return considered && member.alive
+}
+
+// answered reports whether a member that this network considers last answered.
+func (v view) answered(index int) bool {
+	member, considered := v.find(index)
+	return considered && member.answered()
 }
 
 // setting is what a strategy is made for.
