@@ -70,11 +70,6 @@ func Compile(sticky []string) (Selector, error) {
 	return s, nil
 }
 
-// NeedsProcess reports whether keys need the connection's process, which has to be looked up (S4.5).
-func (s Selector) NeedsProcess() bool {
-	return s&process != 0
-}
-
 // Key returns the key of a connection: the hash of the parts that the Selector names. Parts that the connection does
 // not have are left out; without any of them the key is DestinationKey (S4.5).
 func (s Selector) Key(c Connection) uint64 {

@@ -135,9 +135,6 @@ func TestCompile_S4_5_Words(t *testing.T) {
 	if compile(t, "process", "domain") != compile(t, "domain", "process", "domain") {
 		t.Error("the order of the words matters")
 	}
-	if !compile(t, "domain", "process").NeedsProcess() || compile(t, "domain", "user").NeedsProcess() {
-		t.Error("the process is needed exactly when it is named")
-	}
 	for _, wrong := range [][]string{{"Domain"}, {"ip"}, {""}, {"none", "domain"}} {
 		if _, err := Compile(wrong); err == nil {
 			t.Errorf("%q: no error", wrong)

@@ -429,3 +429,18 @@ func TestView_S3_1_S3_2(t *testing.T) {
 		}
 	}
 }
+
+// FIELD case 44: two groups that share their members, used in strict alternation.
+func TestRoundRobin_Field44_TwoGroupsShareMembers(t *testing.T) {
+	tell(t, rotating("a", "b"), nil, func(one *story) {
+		one.settled(map[string]uint16{"a": 10, "b": 20})
+		two := newRotation(one.group.state.view(one.group.config, networkTCP, causeEvent, one.start), []int{0, 1}, make(map[int]float64), noMember)
+		var members string
+		for range 4 {
+			members += one.picks(networkTCP, 1) + one.tags[two.pick(0)]
+		}
+		if members != "aabbaabb" {
+			t.Fatal(members)
+		}
+	})
+}
