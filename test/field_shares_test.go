@@ -34,14 +34,7 @@ func TestField41_ExactShares(t *testing.T) {
 			t.Run(fmt.Sprint(story.name, ", ", count, " members"), func(t *testing.T) {
 				t.Parallel()
 				target := harness.StartTarget(t)
-				var members []object
-				var tags, sources []string
-				for i := range count {
-					member := harness.StartFaulty(t, 2+i)
-					tags = append(tags, fmt.Sprint("member-", i))
-					members = append(members, member.Outbound(tags[i]))
-					sources = append(sources, member.Address)
-				}
+				_, members, tags, sources := startMembers(t, count)
 				port := harness.FreePort(t)
 				configuration := harness.Monitored(
 					harness.Configuration(port, object{"delay_acceptable_ratio": wide}, members...),

@@ -46,13 +46,9 @@ func TestField3_NoResultYet(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
 			target := harness.StartTarget(t)
-			var members []object
-			var sources []string
-			for i, tag := range []string{"one", "two", "three"} {
-				member := harness.StartFaulty(t, 2+i)
-				target.DelayTests(member.Address, time.Minute)
-				members = append(members, member.Outbound(tag))
-				sources = append(sources, member.Address)
+			_, members, _, sources := startMembers(t, 3)
+			for _, source := range sources {
+				target.DelayTests(source, time.Minute)
 			}
 			port := harness.FreePort(t)
 			process := harness.StartReady(t, harness.Monitored(

@@ -4,6 +4,7 @@ package test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -42,6 +43,18 @@ const soon = 10 * time.Second
 const wide = 100
 
 type object = harness.JSON
+
+// startMembers runs faulty servers, the first of them at harness.Address(2), and returns their outbounds, tags and
+// addresses too.
+func startMembers(t *testing.T, count int) (servers []*harness.Faulty, outbounds []object, tags, sources []string) {
+	t.Helper()
+	for i := range count {
+		server, tag := harness.StartFaulty(t, 2+i), fmt.Sprint("member-", i)
+		servers, outbounds = append(servers, server), append(outbounds, server.Outbound(tag))
+		tags, sources = append(tags, tag), append(sources, server.Address)
+	}
+	return servers, outbounds, tags, sources
+}
 
 // awaitUp waits until the balancer has found members to be up.
 func awaitUp(process *harness.Process, mark int, tags ...string) {

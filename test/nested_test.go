@@ -14,12 +14,8 @@ import (
 func TestNested_KeysHoldAndDoNotRunInStep(t *testing.T) {
 	t.Parallel()
 	target := harness.StartTarget(t)
-	var members, users []object
-	var tags []string
-	for i := range 4 {
-		tags = append(tags, fmt.Sprint("member", i))
-		members = append(members, harness.StartFaulty(t, 2+i).Outbound(tags[i]))
-	}
+	_, members, tags, _ := startMembers(t, 4)
+	var users []object
 	for i := range 40 {
 		users = append(users, object{"username": fmt.Sprint("user", i), "password": "secret"})
 	}

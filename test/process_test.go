@@ -33,12 +33,7 @@ func beClient(inbound string) (status int) {
 func TestStickySessions_S4_5_Process(t *testing.T) {
 	t.Parallel()
 	target := harness.StartTarget(t)
-	var members []object
-	var tags []string
-	for i := range 8 {
-		tags = append(tags, fmt.Sprint("member", i))
-		members = append(members, harness.StartFaulty(t, 2+i).Outbound(tags[i]))
-	}
+	_, members, tags, _ := startMembers(t, 8)
 	port := harness.FreePort(t)
 	process := harness.StartReady(t, harness.Monitored(
 		harness.Configuration(port, object{

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -47,12 +46,9 @@ func TestRun_Reload(t *testing.T) {
 func TestField31_StopAmidTests(t *testing.T) {
 	t.Parallel()
 	target := harness.StartTarget(t)
-	var tarpits []*harness.Faulty
-	var members []object
-	for i, tag := range strings.Fields("a b c d e f g h i j k l m n o p q r s t") {
-		tarpit := harness.StartFaulty(t, 2+i)
+	tarpits, members, _, _ := startMembers(t, 20)
+	for _, tarpit := range tarpits {
 		tarpit.Become(harness.Tarpit)
-		tarpits, members = append(tarpits, tarpit), append(members, tarpit.Outbound(tag))
 	}
 	port := harness.FreePort(t)
 	process := harness.StartReady(t, harness.Monitored(

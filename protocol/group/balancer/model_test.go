@@ -69,12 +69,9 @@ func (w *world) alive() (members []int) {
 	return members
 }
 
-func (w *world) down(i int) bool { return w.members[i].state == adapter.StateDown }
-func (w *world) answered(i int) bool {
-	return w.up(i) || w.members[i].state == adapter.StateCached
-}
-
-func (w *world) up(i int) bool { return w.members[i].state == adapter.StateUp }
+func (w *world) down(i int) bool     { return w.members[i].state == adapter.StateDown }
+func (w *world) up(i int) bool       { return w.members[i].state == adapter.StateUp }
+func (w *world) answered(i int) bool { return w.up(i) || w.members[i].state == adapter.StateCached }
 
 // beats is S3.5 with a tolerance of 50 ms and a tenth.
 func (w *world) beats(challenger, holder int) bool {
@@ -89,6 +86,10 @@ func without(members, others []int) (rest []int) {
 		}
 	}
 	return rest
+}
+
+func among(members, others []int) (shared []int) {
+	return without(members, without(members, others))
 }
 
 type model interface {
@@ -180,7 +181,7 @@ func (m *poolModel) decide(w *world, _ cause) {
 		m.slots[0] = next
 	}
 	for m.moves { // d
-		holders, outside := m.living(w, m.slots), without(w.is(adapter.StateUp), m.slots)
+		holders, outside := among(m.slots, w.is(adapter.StateUp)), without(w.is(adapter.StateUp), m.slots)
 		if len(holders) == 0 || len(outside) == 0 || !w.beats(w.quickest(outside), w.slowest(holders)) {
 			break
 		}
@@ -188,17 +189,8 @@ func (m *poolModel) decide(w *world, _ cause) {
 	}
 }
 
-func (m *poolModel) living(w *world, members []int) (up []int) {
-	for _, i := range members {
-		if w.up(i) {
-			up = append(up, i)
-		}
-	}
-	return up
-}
-
 func (m *poolModel) answering(w *world) []int {
-	return without(m.slots, without(m.slots, append(w.is(adapter.StateUp), w.is(adapter.StateCached)...)))
+	return among(m.slots, append(w.is(adapter.StateUp), w.is(adapter.StateCached)...))
 }
 
 // successor is the first outside of the pool: fresh, then cached, then untested, then dead.
@@ -238,7 +230,7 @@ type roundRobinModel struct {
 func (m *roundRobinModel) decide(w *world, _ cause) {
 	alive, before := w.alive(), m.inUse
 	if w.held && m.proven { // S7.1: they stay as long as they answer; S7.2: those alive join when one does not
-		kept := without(before, without(w.considered, w.is(adapter.StateUp)))
+		kept := among(before, w.is(adapter.StateUp))
 		if len(kept) == len(before) {
 			alive = kept
 		} else {

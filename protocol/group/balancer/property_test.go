@@ -128,7 +128,7 @@ func (r *run) compare() {
 func (r *run) pass(d time.Duration) {
 	end := r.now.Add(d)
 	for {
-		next := earliest(r.wake, time.Time{})
+		next := r.wake
 		for n := range networks {
 			if due := r.models[n].due(); due.After(r.now) {
 				next = earliest(next, due)

@@ -102,8 +102,8 @@ func (v view) alive(index int) bool {
 
 // answered reports whether a member that this network considers last answered.
 func (v view) answered(index int) bool {
-	member, considered := v.find(index)
-	return considered && member.answered()
+	member, _ := v.find(index)
+	return member.answered()
 }
 
 // setting is what a strategy is made for.
