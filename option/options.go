@@ -71,7 +71,7 @@ func (o *Options) UnmarshalJSONContext(ctx context.Context, content []byte) erro
 	return o.checkTags()
 }
 
-// Box returns the options to build a box from: sing-box's, with the monitor among the services where `experimental`
+// Box returns the options to build a box from: sing-box's, with the monitor among the services where the configuration
 // has something to say to it, and with processes looked up where a balancer goes by them (S4.5).
 func (o *Options) Box() box.Options {
 	options := o.Options
@@ -83,10 +83,10 @@ func (o *Options) Box() box.Options {
 		route.FindProcess = true
 		options.Route = &route
 	}
-	if o.Monitoring == nil && o.UnifiedDelay == nil {
+	if o.Monitoring == nil && o.UnifiedDelay == nil && !slices.ContainsFunc(o.Outbounds, hasOwnMonitoring) {
 		return options
 	}
-	monitor := &MonitoringServiceOptions{Written: o.Monitoring != nil}
+	monitor := &MonitoringServiceOptions{Written: o.Monitoring != nil, Servers: o.tcpServers()}
 	if o.Monitoring != nil {
 		monitor.Monitoring = *o.Monitoring
 	}
@@ -96,6 +96,11 @@ func (o *Options) Box() box.Options {
 	// A new list: the caller's may be used again for a reload.
 	options.Services = append([]box.Service{{Type: TypeMonitoring, Tag: TagMonitoring, Options: monitor}}, o.Services...)
 	return options
+}
+
+func hasOwnMonitoring(it box.Outbound) bool {
+	balancer, isBalancer := it.Options.(*BalancerOutboundOptions)
+	return isBalancer && balancer.Monitoring != nil
 }
 
 func (o *Options) needsProcess() bool {

@@ -29,7 +29,7 @@ func (o *Options) Validate() (warnings []string, err error) {
 	if _, err = ResolveMonitoring(o.Monitoring, nil, false); err != nil {
 		return nil, E.Cause(err, "experimental.monitoring")
 	}
-	nodes := o.nodes()
+	nodes, servers := o.nodes(), o.tcpServers()
 	for i, outbound := range o.Outbounds {
 		balancer, isBalancer := outbound.Options.(*BalancerOutboundOptions)
 		if !isBalancer {
@@ -45,6 +45,9 @@ func (o *Options) Validate() (warnings []string, err error) {
 			return nil, E.Cause(err, name)
 		}
 		if err = balancer.checkWeights(members.Tags); err != nil {
+			return nil, E.Cause(err, name)
+		}
+		if err = o.checkTCPProbe(balancer, members.Tags, servers); err != nil {
 			return nil, E.Cause(err, name)
 		}
 		// The next group's patterns see what this one's came to.
@@ -156,6 +159,30 @@ func (o *BalancerOutboundOptions) checkWeights(members []string) error {
 		}
 	}
 	return nil
+}
+
+// checkTCPProbe checks that every member of a group that is tested by `probe: tcp` has a TCP endpoint (S7.5).
+func (o *Options) checkTCPProbe(balancer *BalancerOutboundOptions, members []string, servers map[string]TCPServer) error {
+	if !o.tcpProbed(balancer) {
+		return nil
+	}
+	for i, outbound := range o.Outbounds {
+		tag := tagOr(outbound.Tag, i)
+		if _, has := servers[tag]; !has && slices.Contains(members, tag) {
+			return noTCPEndpoint(tag, outbound.Type)
+		}
+	}
+	for i, endpoint := range o.Endpoints {
+		if tag := tagOr(endpoint.Tag, i); slices.Contains(members, tag) {
+			return noTCPEndpoint(tag, endpoint.Type)
+		}
+	}
+	return nil
+}
+
+func noTCPEndpoint(tag, kind string) error {
+	return wrong("outbounds", F.ToString(strconv.Quote(tag), " (", kind, "), which has no TCP endpoint to probe"),
+		"with probe: tcp, members with a server that accepts TCP connections")
 }
 
 // users of the fields that not every strategy uses.

@@ -42,8 +42,7 @@ func TestField52_AllMembersDead(t *testing.T) {
 			two.Become(harness.Reset)
 			port := harness.FreePort(t)
 			process := harness.StartReady(t, leaking(port, target, object{"strategy": strategy}, one.Outbound("one"), two.Outbound("two")))
-			awaitDown(process, 0, "one")
-			awaitDown(process, 0, "two")
+			awaitSilence(process, 0)
 			client := harness.NewClient(port)
 			client.Timeout = time.Second
 			for range 20 {

@@ -126,8 +126,7 @@ func TestField30_NoExperimental(t *testing.T) {
 			if own {
 				awaitUp(process, 0, "one", "two")
 			} else {
-				awaitDown(process, 0, "one")
-				awaitDown(process, 0, "two")
+				awaitSilence(process, 0)
 			}
 			expectShares(t, name, harness.NewClient(port).Shares(t, target.URL, 20), equally(20, one.Address, two.Address))
 		})

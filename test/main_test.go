@@ -68,6 +68,11 @@ func awaitDown(process *harness.Process, mark int, tag string) string {
 	return process.Await(mark, "member "+tag+" is now down")
 }
 
+// awaitSilence waits until the monitor has found that nobody answers: that is said once, not a line a member (S2.5a).
+func awaitSilence(process *harness.Process, mark int) string {
+	return process.Await(mark, "no member answers; is the network up?")
+}
+
 // expectShares fails unless connections were spread exactly like this.
 func expectShares(t *testing.T, what string, found, expected map[string]int) {
 	t.Helper()

@@ -114,7 +114,7 @@ func (l *listener) told() []string {
 }
 
 // watch runs a story of a monitor in virtual time. A member takes as long as delays say; more in change.
-func watch(t *testing.T, options option.MonitoringOptions, targets []string, story func(t *testing.T, m *Monitor, n *network, l *listener)) {
+func watch(t *testing.T, options option.MonitoringOptions, targets []string, story func(t *testing.T, m *handle, n *network, l *listener)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		settings, err := option.ResolveMonitoring(&options, nil, false)
@@ -126,13 +126,13 @@ func watch(t *testing.T, options option.MonitoringOptions, targets []string, sto
 		for i, tag := range targets {
 			n.delays[tag] = time.Duration(10*(i+1)) * time.Millisecond
 		}
-		m := newMonitor(settings, logger.NOP())
+		m := newMonitor(testsOf(settings), newTraffic(), logger.NOP())
 		m.targets = func([]string) []string { return slices.Clone(targets) }
 		m.probe = n.probe
-		m.publish = func(string, adapter.Result) {}
 		l := new(listener)
-		m.Subscribe(l)
-		story(t, m, n, l)
+		h := &handle{Monitor: m, judge: m.judge(settings.Rise, settings.Fall), window: settings.DebounceWindow}
+		h.Subscribe(l)
+		story(t, h, n, l)
 		m.close()
 	})
 }
@@ -150,19 +150,19 @@ func pass(d time.Duration) {
 }
 
 func TestMonitor_S2_5_FirstRoundWhenTheBoxHasStarted(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a", "b"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, option.MonitoringOptions{}, []string{"a", "b"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		pass(time.Hour)
 		expect(t, n.tests())
 		n.set("b", time.Millisecond, errRefused)
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(time.Second)
 		expect(t, l.told(), "started", "round, held: false", "round b down 0refused", "round a up 10", "round end")
 	})
 }
 
 func TestMonitor_S1_4_Interval(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.start(t.Context())
+	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.start(t.Context(), false)
 		pass(5*time.Minute - time.Millisecond)
 		expect(t, n.tests(), "a")
 		pass(time.Millisecond)
@@ -172,7 +172,7 @@ func TestMonitor_S1_4_Interval(t *testing.T) {
 }
 
 func TestMonitor_S1_4_JitterStaysWithin(t *testing.T) {
-	m := newMonitor(option.MonitoringSettings{Interval: 100 * time.Second, Jitter: 0.1, Workers: 1}, logger.NOP())
+	m := newMonitor(option.MonitoringSettings{Interval: 100 * time.Second, Jitter: 0.1, Workers: 1}, newTraffic(), logger.NOP())
 	least, most := time.Hour, time.Duration(0)
 	for range 1000 {
 		least, most = min(least, m.interval()), max(most, m.interval())
@@ -189,11 +189,11 @@ func TestMonitor_S1_4_WorkersAndHangingMembers(t *testing.T) {
 	}
 	// FIELD case 51: half of them tarpits, 10 workers, timeout 1 s: all known within 4 s.
 	options := option.MonitoringOptions{URLTestTimeout: duration(time.Second), Interval: duration(time.Hour)}
-	watch(t, options, tags, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, options, tags, func(t *testing.T, m *handle, n *network, l *listener) {
 		for i := range 15 {
 			n.set(fmt.Sprint(2*i), time.Hour, nil)
 		}
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(4 * time.Second)
 		if told := l.told(); told[len(told)-1] != "round end" || len(told) != 33 {
 			t.Fatal(told)
@@ -209,21 +209,20 @@ func TestMonitor_S1_4_WorkersAndHangingMembers(t *testing.T) {
 
 func TestMonitor_S2_6_CachedFirstFastestFirst(t *testing.T) {
 	options := option.MonitoringOptions{Workers: new(1)}
-	watch(t, options, []string{"a", "b", "c", "d"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.records["b"] = record{result: adapter.Result{State: adapter.StateCached, Delay: 90}}
-		m.records["d"] = record{result: adapter.Result{State: adapter.StateCached, Delay: 30}}
-		m.start(t.Context())
+	watch(t, options, []string{"a", "b", "c", "d"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.remember(map[string]success{"b": {90, time.Now()}, "d": {30, time.Now()}})
+		m.start(t.Context(), false)
 		pass(time.Second)
 		expect(t, n.tests(), "d", "b", "a", "c")
 	})
 }
 
 func TestMonitor_S2_7_CloseWaitsForNoTest(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a", "b"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, option.MonitoringOptions{}, []string{"a", "b"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		n.set("a", time.Hour, nil)
 		hang := make(chan struct{})
 		n.hangs["b"] = hang // does not even listen to its context
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(time.Second)
 		before := time.Now()
 		m.close()
@@ -238,17 +237,17 @@ func TestMonitor_S2_7_CloseWaitsForNoTest(t *testing.T) {
 }
 
 func TestMonitor_S1_4_IdleTimeout(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.start(t.Context())
+	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.start(t.Context(), false)
 		pass(7 * time.Minute)
-		m.Touch()
+		m.Touch(t.Context())
 		pass(24 * time.Hour)
 		expect(t, n.tests(), "a", "a", "a", "a") // at 0, 5, 10 and 15 min; at 20 min it was idle for 13
-		m.Touch()
+		m.Touch(t.Context())
 		expect(t, n.tests(), "a") // the first connection wakes it at once
 	})
-	watch(t, option.MonitoringOptions{IdleTimeout: duration(0)}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.start(t.Context())
+	watch(t, option.MonitoringOptions{IdleTimeout: duration(0)}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.start(t.Context(), false)
 		pass(24 * time.Hour)
 		if tests := len(n.tests()); tests != 24*12+1 {
 			t.Fatal(tests, " tests in a day")
@@ -257,8 +256,8 @@ func TestMonitor_S1_4_IdleTimeout(t *testing.T) {
 }
 
 func TestMonitor_S5_3_DialFailureTestsAtOnceAndOnce(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.start(t.Context())
+	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.start(t.Context(), false)
 		pass(time.Minute)
 		n.tests()
 		l.told()
@@ -276,8 +275,8 @@ func TestMonitor_S5_3_DialFailureTestsAtOnceAndOnce(t *testing.T) {
 
 // FIELD case 8: a torrent client whose destinations refuse.
 func TestMonitor_S5_3_PauseGrowsWhileTheMemberIsFine(t *testing.T) {
-	watch(t, option.MonitoringOptions{Interval: duration(time.Hour)}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
-		m.start(t.Context())
+	watch(t, option.MonitoringOptions{Interval: duration(time.Hour)}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
+		m.start(t.Context(), false)
 		pass(time.Minute)
 		n.tests()
 		began := time.Now()
@@ -302,9 +301,9 @@ func TestMonitor_S5_3_PauseGrowsWhileTheMemberIsFine(t *testing.T) {
 }
 
 func TestMonitor_S2_5a_OwnFailureCountsForNobody(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		n.set("a", time.Millisecond, fmt.Errorf("dial tcp: %w", syscall.ENETUNREACH))
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(time.Second)
 		expect(t, l.told(), "started", "round, held: false", "round end")
 		if result := m.Result("a"); result.State != adapter.StateUntested {
@@ -314,11 +313,11 @@ func TestMonitor_S2_5a_OwnFailureCountsForNobody(t *testing.T) {
 }
 
 func TestMonitor_S2_1_UnsubscribedIsToldNothing(t *testing.T) {
-	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		other := new(listener)
 		unsubscribe := m.Subscribe(other)
 		unsubscribe()
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(time.Second)
 		expect(t, other.told())
 	})
@@ -326,10 +325,10 @@ func TestMonitor_S2_1_UnsubscribedIsToldNothing(t *testing.T) {
 
 func TestMonitor_HangingTestHoldsBackOnlyItself(t *testing.T) {
 	options := option.MonitoringOptions{URLTestTimeout: duration(time.Second), Interval: duration(time.Minute)}
-	watch(t, options, []string{"a", "b"}, func(t *testing.T, m *Monitor, n *network, l *listener) {
+	watch(t, options, []string{"a", "b"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		hang := make(chan struct{})
 		n.hangs["a"] = hang
-		m.start(t.Context())
+		m.start(t.Context(), false)
 		pass(3*time.Minute + time.Second)
 		expect(t, slices.Sorted(slices.Values(n.tests())), "a", "b", "b", "b", "b") // at most one test is open there
 		if reason := m.Result("a").Reason; reason != "the previous test still hangs" {

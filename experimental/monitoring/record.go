@@ -13,12 +13,11 @@ import (
 	F "github.com/sagernet/sing/common/format"
 )
 
-// record is what a monitor knows of one outbound. Its methods are pure: they return what it becomes.
+// record is what a judge knows of one outbound. Its methods are pure: they return what it becomes.
 type record struct {
 	result adapter.Result
 	// successes and failures count in a row, for `rise` and `fall`.
 	successes, failures int
-	retests             retests
 }
 
 // outcome is how one test ended.

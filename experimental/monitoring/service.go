@@ -5,6 +5,7 @@ package monitoring
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 	"github.com/sagernet/sing-box/common/urltest"
 	"github.com/sagernet/sing-box/log"
 	E "github.com/sagernet/sing/common/exceptions"
+	"github.com/sagernet/sing/common/x/list"
 	"github.com/sagernet/sing/service"
+	"github.com/sagernet/sing/service/pause"
 )
 
 // RegisterService adds the monitor to a registry. include hides its type from configurations.
@@ -29,11 +32,18 @@ type Service struct {
 	boxService.Adapter
 	ctx       context.Context
 	options   option.MonitoringServiceOptions
-	defaults  option.MonitoringSettings
+	defaults  option.MonitoringSettings // as testsOf has them
+	window    time.Duration
 	logger    log.ContextLogger
 	outbounds box.OutboundManager
 	endpoints box.EndpointManager
 	history   *urltest.HistoryStorage // of the box; nil where it has none
+	pause     pause.Manager           // of the box; nil where it has none
+	watch     *list.Element[pause.Callback]
+	traffic   *traffic
+	probes    tcpProbes
+	cache     cache
+	foreign   foreign
 
 	access   sync.Mutex
 	monitors []*Monitor
@@ -49,17 +59,19 @@ func NewService(ctx context.Context, logger log.ContextLogger, tag string, optio
 		outbounds: service.FromContext[box.OutboundManager](ctx),
 		endpoints: service.FromContext[box.EndpointManager](ctx),
 		history:   service.PtrFromContext[urltest.HistoryStorage](ctx),
+		pause:     service.FromContext[pause.Manager](ctx),
+		traffic:   newTraffic(),
+		probes:    newTCPProbes(ctx, options.Servers),
+		foreign:   newForeign(),
 	}
 	defaults, err := option.ResolveMonitoring(&options.Monitoring, nil, options.UnifiedDelay)
 	if err != nil {
 		return nil, E.Cause(err, tag)
 	}
-	s.defaults = defaults
+	s.defaults, s.window = testsOf(defaults), defaults.DebounceWindow
 	if options.Written {
 		// S2.1: what any group reaches is tested, also where no balancer is.
-		if _, err = s.monitor(nil); err != nil {
-			return nil, E.Cause(err, tag)
-		}
+		s.monitor(defaults)
 	}
 	return s, nil
 }
@@ -79,59 +91,61 @@ func FromContext(ctx context.Context, group *option.MonitoringOptions) (adapter.
 		}
 		it, _ = services.Get(option.TagMonitoring)
 	}
-	monitor, isOurs := it.(*Service)
+	s, isOurs := it.(*Service)
 	if !isOurs {
 		return nil, E.New("a service with the reserved tag ", option.TagMonitoring, " exists")
 	}
-	return monitor.monitor(group)
-}
-
-// monitor returns the Monitor with the settings of a group; groups that share settings share it (S2.1a).
-func (s *Service) monitor(group *option.MonitoringOptions) (*Monitor, error) {
 	settings, err := option.ResolveMonitoring(&s.options.Monitoring, group, s.options.UnifiedDelay)
 	if err != nil {
 		return nil, err
 	}
-	if settings.Probe == option.ProbeTCP {
-		return nil, E.New("probe: tcp is not available in this version; allowed: url")
-	}
+	return s.monitor(settings), nil
+}
+
+// testsOf are the settings that say how tests are made. The others are a group's own, whatever it shares.
+func testsOf(settings option.MonitoringSettings) option.MonitoringSettings {
+	settings.Rise, settings.Fall, settings.DebounceWindow = 0, 0, 0
+	return settings
+}
+
+// monitor returns a group's side of the Monitor with its settings; groups that share settings share it (S2.1a).
+func (s *Service) monitor(settings option.MonitoringSettings) *handle {
 	s.access.Lock()
 	defer s.access.Unlock()
-	for _, it := range s.monitors {
-		if reflect.DeepEqual(it.settings, settings) {
-			return it, nil
-		}
+	tests := testsOf(settings)
+	index := slices.IndexFunc(s.monitors, func(it *Monitor) bool { return reflect.DeepEqual(it.settings, tests) })
+	if index == -1 {
+		index = len(s.monitors)
+		s.monitors = append(s.monitors, s.newMonitor(tests))
 	}
-	monitor := newMonitor(settings, s.logger)
+	monitor := s.monitors[index]
+	return &handle{Monitor: monitor, service: s, judge: monitor.judge(settings.Rise, settings.Fall), window: settings.DebounceWindow}
+}
+
+func (s *Service) newMonitor(settings option.MonitoringSettings) *Monitor {
+	monitor := newMonitor(settings, s.traffic, s.logger)
 	isDefault := reflect.DeepEqual(settings, s.defaults)
-	monitor.targets = func(groups []string) []string { return s.targets(groups, isDefault && s.options.Written) }
+	monitor.targets = func(groups []string) []string { return s.targets(settings, groups, isDefault && s.options.Written) }
 	monitor.probe = func(ctx context.Context, tag string) (time.Duration, error) {
+		ctx = withTest(ctx)
+		if settings.Probe == option.ProbeTCP {
+			return s.probes.probe(ctx, tag)
+		}
 		detour, loaded := s.outbounds.Outbound(tag)
 		if !loaded {
 			return 0, E.New("outbound not found: ", tag)
 		}
 		return urlProbe(ctx, detour, settings)
 	}
-	monitor.publish = func(tag string, result adapter.Result) {
-		if isDefault && s.history != nil {
-			s.publish(tag, result)
-		}
+	monitor.saved = s.save
+	if isDefault && s.history != nil {
+		monitor.applied = func(tag string) { s.publish(monitor, tag) }
 	}
-	s.monitors = append(s.monitors, monitor)
-	return monitor, nil
-}
-
-// publish shows a result to `urltest` groups, the Clash API and the API service (S2.2); a failure removes it (S2.4).
-func (s *Service) publish(tag string, result adapter.Result) {
-	if result.State == adapter.StateUp {
-		s.history.StoreURLTestHistory(tag, &box.URLTestHistory{Time: result.Tested, Delay: result.Delay})
-	} else {
-		s.history.DeleteURLTestHistory(tag)
-	}
+	return monitor
 }
 
 // targets returns what groups lead to, each once, in configuration order: outbounds, then endpoints (S2.1, S2.6).
-func (s *Service) targets(groups []string, everyGroup bool) (tags []string) {
+func (s *Service) targets(settings option.MonitoringSettings, groups []string, everyGroup bool) (tags []string) {
 	outbounds := s.outbounds.Outbounds()
 	reached := make(map[string]bool)
 	if everyGroup {
@@ -144,13 +158,17 @@ func (s *Service) targets(groups []string, everyGroup bool) (tags []string) {
 	for _, group := range groups {
 		s.reach(group, reached)
 	}
+	isTarget := func(tag string) bool {
+		// S7.5: a balancer has no member that a TCP probe cannot test; another group may.
+		return reached[tag] && (settings.Probe != option.ProbeTCP || s.probes.canTest(tag))
+	}
 	for _, it := range outbounds {
-		if _, isGroup := it.(box.OutboundGroup); !isGroup && reached[it.Tag()] {
+		if _, isGroup := it.(box.OutboundGroup); !isGroup && isTarget(it.Tag()) {
 			tags = append(tags, it.Tag())
 		}
 	}
 	for _, it := range s.endpoints.Endpoints() {
-		if reached[it.Tag()] {
+		if isTarget(it.Tag()) {
 			tags = append(tags, it.Tag())
 		}
 	}
@@ -170,23 +188,56 @@ func (s *Service) reach(tag string, reached map[string]bool) {
 	}
 }
 
-// Start begins the rounds when the box has started (S2.5).
+// Start reads the cache before the first group chooses, and begins the rounds when the box has started (S2.5).
 func (s *Service) Start(stage box.StartStage) error {
-	if stage != box.StartStateStarted {
-		return nil
-	}
-	for _, monitor := range s.all() {
-		monitor.start(s.ctx)
+	switch stage {
+	case box.StartStateInitialize:
+		s.load()
+	case box.StartStateStarted:
+		s.watchForeign()
+		paused := false
+		if s.pause != nil {
+			s.watch = s.pause.RegisterCallback(s.powerChanged)
+			paused = s.pause.IsPaused()
+		}
+		for _, monitor := range s.all() {
+			monitor.start(s.ctx, paused)
+		}
 	}
 	return nil
 }
 
-// Close cancels all tests (S2.7).
+// Close cancels all tests (S2.7) and writes what is known (S2.8).
 func (s *Service) Close() error {
+	if s.watch != nil {
+		s.pause.UnregisterCallback(s.watch)
+		s.watch = nil
+	}
+	s.foreign.close()
 	for _, monitor := range s.all() {
 		monitor.close()
 	}
+	s.closeCache()
 	return nil
+}
+
+// powerChanged is told by the box's pause manager of a device or network that went to sleep or woke (S2.5).
+func (s *Service) powerChanged(event int) {
+	for _, monitor := range s.all() {
+		switch event {
+		case pause.EventDevicePaused, pause.EventNetworkPause:
+			monitor.leaveNetwork(true)
+		case pause.EventDeviceWake, pause.EventNetworkWake:
+			monitor.resume()
+		}
+	}
+}
+
+// networkChanged has everything tested anew (S2.5).
+func (s *Service) networkChanged() {
+	for _, monitor := range s.all() {
+		monitor.leaveNetwork(false)
+	}
 }
 
 func (s *Service) all() []*Monitor {

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -16,8 +17,9 @@ import (
 // namespaceVariable tells a test that it runs in a network namespace of its own.
 const namespaceVariable = "TARAZU_NAMESPACE"
 
-// InNamespace has a test run as root in a network namespace of its own, in which only the loopback is up: the test
-// program is started again for this test alone. It returns true there, and false where the test is to return.
+// InNamespace has a test run as root in a network namespace of its own: the test program is started again for this test
+// alone. It returns true there, where the loopback is up and Uplink leads to everywhere else, which is nowhere; and
+// false where the test is to return.
 func InNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(namespaceVariable) != "" {
@@ -28,6 +30,7 @@ func InNamespace(t *testing.T) bool {
 		if err != nil {
 			t.Fatalf("set up the loopback: %v", err)
 		}
+		Uplink{Name: "uplink", Address: "192.0.2.2/24", Gateway: "192.0.2.1"}.Connect(t)
 		return true
 	}
 	if os.Getuid() != 0 {
@@ -46,4 +49,54 @@ func InNamespace(t *testing.T) bool {
 		t.Logf("in the namespace:\n%s", output)
 	}
 	return false
+}
+
+// Uplink is an interface that has the default route. What goes there is lost.
+type Uplink struct {
+	Name string
+	// Address with the length of its prefix, and Gateway in the same network.
+	Address, Gateway string
+}
+
+// Connect makes the interface and gives it the default route.
+func (u Uplink) Connect(owner Owner) {
+	owner.Helper()
+	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: u.Name}, PeerName: u.Name + "-far"}
+	err := netlink.LinkAdd(link)
+	if err == nil {
+		err = u.configure(link)
+	}
+	if err != nil {
+		owner.Fatalf("make an uplink: %v", err)
+	}
+}
+
+func (u Uplink) configure(link netlink.Link) error {
+	address, err := netlink.ParseAddr(u.Address)
+	if err != nil {
+		return err
+	}
+	if err = netlink.AddrAdd(link, address); err != nil {
+		return err
+	}
+	far, err := netlink.LinkByName(u.Name + "-far")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(netlink.LinkSetUp(link), netlink.LinkSetUp(far)); err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(u.Gateway)})
+}
+
+// Disconnect removes the interface, and with it the route.
+func (u Uplink) Disconnect(owner Owner) {
+	owner.Helper()
+	link, err := netlink.LinkByName(u.Name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil {
+		owner.Fatalf("remove an uplink: %v", err)
+	}
 }

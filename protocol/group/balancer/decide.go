@@ -62,6 +62,9 @@ type state struct {
 	networks [networks]networkState
 	// shown is the member that Now names where the strategy has no selection (S5.4).
 	shown int
+	// unsaid are members that went down in the round in progress, in which nobody has answered yet: if nobody does, it is
+	// hardly their fault, and the monitor says it in one line (S2.5a).
+	unsaid []note
 }
 
 type networkState struct {
@@ -119,6 +122,8 @@ type event struct {
 	failed bool
 	round  bool
 	held   bool
+	// answered says of a round that ended whether any test succeeded.
+	answered bool
 }
 
 // actions is what a decision wants done.
@@ -126,6 +131,8 @@ type actions struct {
 	snapshot *snapshot
 	closings []closing
 	notes    []note
+	// reselected says that a group around this one may have to choose anew.
+	reselected bool
 	// wake is when to decide again although nothing arrives; zero for never.
 	wake time.Time
 }
@@ -194,6 +201,7 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 	current.carriesUDP = after.carriesUDP()
 	after.shown = shownMember(after, after.view(config, networkTCP, why, now))
 	current.shown = max(after.shown, 0) // the first while nothing is known
+	result.reselected = after.shown != before.shown || after.carriesUDP() != before.carriesUDP()
 	after.settle(choices, now, &result)
 	result.snapshot = current
 	return after, result
@@ -209,6 +217,10 @@ func (s *state) apply(event event, config config, now time.Time, result *actions
 		}
 	case eventRoundEnd:
 		s.round, s.held = false, false
+		if event.answered {
+			result.notes = append(result.notes, s.unsaid...)
+		}
+		s.unsaid = nil
 	case eventStarted:
 		s.started = now
 	case eventSuspect:
@@ -221,9 +233,7 @@ func (s *state) apply(event event, config config, now time.Time, result *actions
 		member.average = float64(event.result.Delay)
 	case eventResult:
 		member := &s.members[event.member]
-		if member.result.State != event.result.State {
-			result.notes = append(result.notes, note{member: event.member, result: event.result})
-		}
+		s.noteState(event, result)
 		member.take(event.result, event.failed, config.smoothing, now)
 		member.suspect = false
 		member.tested = member.tested || event.round
@@ -232,6 +242,24 @@ func (s *state) apply(event event, config config, now time.Time, result *actions
 			result.closings = append(result.closings, closing{event.member, [networks]bool{true, true}, "S6.1a"})
 		}
 	}
+}
+
+// noteState records a change of a member's state, once (S7.6).
+func (s *state) noteState(event event, result *actions) {
+	if event.round && !event.failed {
+		result.notes = append(result.notes, s.unsaid...)
+		s.unsaid = nil
+	}
+	if s.members[event.member].result.State == event.result.State {
+		return
+	}
+	told := note{member: event.member, result: event.result}
+	answered := slices.ContainsFunc(s.members, func(m member) bool { return m.tested && m.result.State == adapter.StateUp })
+	if event.round && event.failed && !answered {
+		s.unsaid = append(slices.Clip(s.unsaid), told)
+		return
+	}
+	result.notes = append(result.notes, told)
 }
 
 // note records a change of the selection.

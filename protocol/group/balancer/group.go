@@ -123,9 +123,9 @@ const (
 // each other (S7.4); what someone waits for does not (S2.3, S3.7, S7.2).
 func urgencyOf(event event, state state) urgency {
 	switch event.kind {
-	case eventRoundEnd, eventSuspect, eventStarted:
+	case eventRoundEnd, eventSuspect, eventStarted, eventMoved:
 		return atOnce
-	case eventMoved, eventCleared:
+	case eventCleared:
 		return soon
 	case eventResult:
 		for n := range networks {

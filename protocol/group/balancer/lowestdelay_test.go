@@ -73,7 +73,7 @@ func TestLowestDelay_S3_6_HoldsToTheMillisecond(t *testing.T) {
 		s.up("b", 300)
 		s.window()
 		taken := 10*time.Second + testWindow
-		s.expectDid("a down", "close a [true true]: S6.1a", "b up", "a>b: member down")
+		s.expectDid("close a [true true]: S6.1a", "a down", "b up", "a>b: member down")
 		s.roundEnd()
 		s.up("c", 20)
 		s.at(taken + 30*time.Second - time.Millisecond)

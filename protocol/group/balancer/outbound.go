@@ -35,7 +35,8 @@ func RegisterOutbound(registry *outbound.Registry) {
 }
 
 var (
-	_ box.OutboundGroup            = (*Outbound)(nil)
+	_ box.URLTestGroup             = (*Outbound)(nil)
+	_ box.InterfaceUpdateListener  = (*Outbound)(nil)
 	_ box.Lifecycle                = (*Outbound)(nil)
 	_ box.ConnectionHandler        = (*Outbound)(nil)
 	_ box.PacketConnectionHandler  = (*Outbound)(nil)
@@ -58,6 +59,7 @@ type Outbound struct {
 	tags        []string // members, once patterns are resolved
 	members     []memberOutbound
 	loads       []load
+	nests       bool // some member is a group
 	group       *group
 	stop        context.CancelFunc
 	unsubscribe func()
@@ -135,7 +137,8 @@ func (o *Outbound) start() error {
 		}
 		o.members[i].Outbound = detour
 		for n := range networks {
-			o.members[i].trackers[n].load = &o.loads[i]
+			tracker := &o.members[i].trackers[n]
+			tracker.load, tracker.monitor, tracker.retest = &o.loads[i], o.monitor, func() { o.retest(i) }
 		}
 		o.members[i].told = []any{"connection through member ", tag}
 		weight := max(o.options.Weights[tag], 1)
@@ -144,6 +147,7 @@ func (o *Outbound) start() error {
 	strategy := newStrategy(setting{options: o.options, tag: o.Tag(), members: members, loads: o.loads, random: rand.IntN})
 	o.group = newGroup(newConfig(strategy, o.options), o.monitor.DebounceWindow())
 	reach := newReach(o)
+	o.nests = len(reach.nested) > 0
 	o.group.translate = reach.translate
 	o.group.perform = o.perform
 	// Subscribed before the results are read: what happens meanwhile waits in the mailbox.
@@ -160,6 +164,9 @@ func (o *Outbound) start() error {
 
 // Deliver takes an event from the monitor.
 func (o *Outbound) Deliver(event adapter.Event) {
+	if event.Kind == adapter.EventReach && !o.nests {
+		return
+	}
 	o.group.deliver(event)
 }
 
@@ -197,6 +204,35 @@ func (o *Outbound) OpenConnections() []int64 {
 	return open
 }
 
+// URLTest runs the group's own test for whoever asks for it through an API, and returns the delays of what answers, by
+// tag: the members, and what those that are groups lead to (S2.3).
+func (o *Outbound) URLTest(ctx context.Context) (map[string]uint16, error) {
+	delays := make(map[string]uint16)
+	for _, tag := range o.monitor.Test(ctx, o.Tag()) {
+		o.addDelay(delays, tag, tag)
+	}
+	for i, tag := range o.tags {
+		o.addDelay(delays, tag, leafTag(o.outbounds, o.members[i].Outbound))
+	}
+	return delays, nil
+}
+
+func (o *Outbound) addDelay(delays map[string]uint16, tag, leaf string) {
+	if result := o.monitor.Result(leaf); result.State == adapter.StateUp {
+		delays[tag] = result.Delay
+	}
+}
+
+// PerformUpdateCheck takes in a test that an API made of a member (S2.3).
+func (o *Outbound) PerformUpdateCheck() {
+	o.monitor.Refresh()
+}
+
+// InterfaceUpdated is called when the network has changed (S2.5).
+func (o *Outbound) InterfaceUpdated(context.Context) {
+	o.monitor.NetworkChanged()
+}
+
 func (o *Outbound) snapshot() *snapshot {
 	if o.group == nil {
 		return nil
@@ -213,7 +249,7 @@ func (o *Outbound) pick(ctx context.Context, n network, destination M.Socksaddr)
 	if n == networkUDP && !snapshot.carriesUDP {
 		return noMember, E.New("outbound/balancer[", o.Tag(), "]: no member carries UDP")
 	}
-	o.monitor.Touch()
+	o.monitor.Touch(ctx)
 	index := snapshot.pickers[n].pick(o.keys.of(ctx, destination))
 	if !snapshot.reserves {
 		o.loads[index].open.Add(1)
@@ -296,7 +332,8 @@ func (o *Outbound) ListenSerialNetworkPacket(ctx context.Context, destination M.
 
 // NewConnection takes a connection from an inbound.
 func (o *Outbound) NewConnection(ctx context.Context, conn net.Conn, metadata box.InboundContext, onClose N.CloseHandlerFunc) {
-	o.connections.NewConnection(interrupt.ContextWithIsExternalConnection(ctx), o, conn, metadata, onClose)
+	ctx = withClient(interrupt.ContextWithIsExternalConnection(ctx), conn)
+	o.connections.NewConnection(ctx, o, conn, metadata, onClose)
 }
 
 // NewPacketConnection takes an association from an inbound.
@@ -310,7 +347,7 @@ func (o *Outbound) opened(ctx context.Context, n network, index int, conn net.Co
 		o.dialFailed(ctx, index, err)
 		return nil, err
 	}
-	return o.members[index].trackers[n].newConn(conn, interrupt.IsExternalConnectionFromContext(ctx)), nil
+	return o.members[index].trackers[n].newConn(ctx, conn), nil
 }
 
 func (o *Outbound) associated(ctx context.Context, index int, conn net.PacketConn, err error) (net.PacketConn, error) {
@@ -318,20 +355,22 @@ func (o *Outbound) associated(ctx context.Context, index int, conn net.PacketCon
 		o.dialFailed(ctx, index, err)
 		return nil, err
 	}
-	return o.members[index].trackers[networkUDP].newPacketConn(conn, interrupt.IsExternalConnectionFromContext(ctx)), nil
+	return o.members[index].trackers[networkUDP].newPacketConn(ctx, conn), nil
 }
 
-// dialFailed has a member tested at once (S5.3), unless the failure is the client's own doing or this machine's
-// (S2.5a), or the member is a balancer, which has seen the failure itself.
+// dialFailed has a member tested at once (S5.3), unless the failure is the client's own doing or this machine's (S2.5a).
 func (o *Outbound) dialFailed(ctx context.Context, index int, err error) {
 	o.loads[index].open.Add(-1)
-	if ctx.Err() != nil || monitoring.IsLocal(err) {
-		return
+	if ctx.Err() == nil && !monitoring.IsLocal(err) {
+		o.retest(index)
 	}
-	if _, nested := o.members[index].Outbound.(*Outbound); nested {
-		return
+}
+
+// retest has what a member leads to tested at once (S5.3); a member that is a balancer has seen to it itself.
+func (o *Outbound) retest(index int) {
+	if _, nested := o.members[index].Outbound.(*Outbound); !nested {
+		o.monitor.DialFailed(leafTag(o.outbounds, o.members[index].Outbound))
 	}
-	o.monitor.DialFailed(leafTag(o.outbounds, o.members[index].Outbound))
 }
 
 func networkOf(network string) (network, error) {

@@ -22,6 +22,9 @@ func (o *Outbound) perform(actions actions) {
 			o.logger.Info("closed ", closed, " connections of member ", o.tags[closing.member], ": ", closing.rule)
 		}
 	}
+	if actions.reselected {
+		o.monitor.Reselected()
+	}
 }
 
 // tell logs a change, one line each (S7.6).

@@ -44,7 +44,7 @@ func (r *reach) translate(told adapter.Event) (events []event) {
 	case adapter.EventRoundStart:
 		return append(events, event{kind: eventRoundStart, held: told.Held})
 	case adapter.EventRoundEnd:
-		return append(events, event{kind: eventRoundEnd})
+		return append(events, event{kind: eventRoundEnd, answered: told.Answered})
 	case adapter.EventResult, adapter.EventRetest:
 		kind := eventResult
 		if told.Kind == adapter.EventRetest {

@@ -35,8 +35,8 @@ type story struct {
 	// lines are what the group did, since they were last read.
 	access sync.Mutex
 	lines  []string
-	// inRound says that results told now belong to a round.
-	inRound bool
+	// inRound says that results told now belong to a round, answered that one of them was a success.
+	inRound, answered bool
 }
 
 // tell runs a story under virtual time. Members that end in "!" carry no UDP.
@@ -89,7 +89,7 @@ func (s *story) translate(told adapter.Event) (events []event) {
 	case adapter.EventRoundStart:
 		return []event{{kind: eventRoundStart, held: told.Held}}
 	case adapter.EventRoundEnd:
-		return []event{{kind: eventRoundEnd}}
+		return []event{{kind: eventRoundEnd, answered: told.Answered}}
 	}
 	kind := eventResult
 	if told.Kind == adapter.EventRetest {
@@ -151,6 +151,7 @@ func (s *story) down(tag string) {
 
 func (s *story) result(tag string, result adapter.Result, failed bool) {
 	s.known[tag] = result
+	s.answered = s.answered || !failed
 	s.deliver(adapter.Event{Kind: adapter.EventResult, Tag: tag, Result: result, Failed: failed, Round: s.inRound})
 }
 
@@ -161,13 +162,13 @@ func (s *story) boot() {
 }
 
 func (s *story) round(held bool) {
-	s.inRound = true
+	s.inRound, s.answered = true, false
 	s.deliver(adapter.Event{Kind: adapter.EventRoundStart, Held: held})
 }
 
 func (s *story) roundEnd() {
 	s.inRound = false
-	s.deliver(adapter.Event{Kind: adapter.EventRoundEnd})
+	s.deliver(adapter.Event{Kind: adapter.EventRoundEnd, Answered: s.answered})
 }
 
 func (s *story) suspect(tag string, ended bool) {

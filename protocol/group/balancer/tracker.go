@@ -1,19 +1,21 @@
 package balancer
 
 import (
-	"net"
 	"sync"
 	"sync/atomic"
 
-	"github.com/sagernet/sing/common/bufio"
-	N "github.com/sagernet/sing/common/network"
+	"tarazu/adapter"
 )
 
 // tracker keeps the open connections of one member on one network (S6.1). It is split into shards, so that connections
 // that open and close at the same time seldom meet at a lock.
 type tracker struct {
 	// load is the member's; it counted a connection when that was given its member.
-	load   *load
+	load *load
+	// monitor is told of traffic (S1.4).
+	monitor adapter.Monitor
+	// retest has the member tested (S5.3a).
+	retest func()
 	next   atomic.Uint32
 	shards [trackerShards]shard
 }
@@ -50,8 +52,8 @@ func (t *tracker) add(l *link, external bool, end func() error) {
 	head.previous.next, head.previous = l, l
 }
 
-// remove takes a connection out; again and again does no harm.
-func (l *link) remove() {
+// remove takes a connection out and reports whether it was there; again and again does no harm.
+func (l *link) remove() bool {
 	l.shard.access.Lock()
 	linked := l.next != nil
 	if linked {
@@ -61,6 +63,7 @@ func (l *link) remove() {
 	if linked {
 		l.tracker.load.open.Add(-1)
 	}
+	return linked
 }
 
 func (l *link) unlink() {
@@ -91,58 +94,3 @@ func (t *tracker) closeAll(external bool) int {
 	}
 	return len(doomed)
 }
-
-// conn is a tracked stream. Whoever copies it unwraps it, so that it costs the copy nothing.
-type conn struct {
-	net.Conn
-	link link
-}
-
-func (t *tracker) newConn(upstream net.Conn, external bool) net.Conn {
-	c := &conn{Conn: upstream}
-	t.add(&c.link, external, upstream.Close)
-	return c
-}
-
-func (c *conn) Close() error {
-	c.link.remove()
-	return c.Conn.Close()
-}
-
-// CloseWrite ends one direction where the member's protocol can, else both.
-func (c *conn) CloseWrite() error {
-	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
-		return duplex.CloseWrite()
-	}
-	return c.Close()
-}
-
-// A protocol that greets the far side with the first data sent says so; some say it in a way that sing does not look
-// for behind a wrapper.
-func (c *conn) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(c.Conn) }
-func (c *conn) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(c.Conn) }
-
-func (c *conn) ReaderReplaceable() bool { return true }
-func (c *conn) WriterReplaceable() bool { return true }
-func (c *conn) Upstream() any           { return c.Conn }
-
-// packetConn is a tracked association.
-type packetConn struct {
-	net.PacketConn
-	link link
-}
-
-func (t *tracker) newPacketConn(upstream net.PacketConn, external bool) net.PacketConn {
-	c := &packetConn{PacketConn: upstream}
-	t.add(&c.link, external, upstream.Close)
-	return c
-}
-
-func (c *packetConn) Close() error {
-	c.link.remove()
-	return c.PacketConn.Close()
-}
-
-func (c *packetConn) ReaderReplaceable() bool { return true }
-func (c *packetConn) WriterReplaceable() bool { return true }
-func (c *packetConn) Upstream() any           { return bufio.NewPacketConn(c.PacketConn) }

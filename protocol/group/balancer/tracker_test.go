@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/sagernet/sing-box/common/interrupt"
 )
 
 // pipe returns the near end of a connection and whether it was closed.
@@ -34,8 +36,8 @@ func TestTracker_S6_2_InternalAlwaysExternalWhenAsked(t *testing.T) {
 	inside, _ := pipe(t)
 	fromInbound, _ := pipe(t)
 	tracker.load.open.Add(2)
-	tracker.newConn(inside, false)
-	tracker.newConn(fromInbound, true)
+	tracker.newConn(t.Context(), inside)
+	tracker.newConn(interrupt.ContextWithIsExternalConnection(t.Context()), fromInbound)
 	if closed := tracker.closeAll(false); closed != 1 || tracker.load.open.Load() != 1 {
 		t.Fatal(closed, tracker.load.open.Load())
 	}
@@ -57,7 +59,7 @@ func TestTracker_S6_3_NothingIsLeftBehind(t *testing.T) {
 			for range 2000 {
 				near, far := net.Pipe()
 				tracker.load.open.Add(1)
-				tracked := tracker.newConn(near, true)
+				tracked := tracker.newConn(t.Context(), near)
 				_ = tracked.Close()
 				_ = tracked.Close()
 				_ = far.Close()
@@ -97,12 +99,12 @@ func TestTracker_S6_3_CloseMayCallBack(t *testing.T) {
 	for range 3 {
 		var tracked net.Conn
 		tracker.load.open.Add(1)
-		tracked = tracker.newConn(reentrant{back: func() {
+		tracked = tracker.newConn(t.Context(), reentrant{back: func() {
 			if calls++; calls < 10 {
 				_ = tracked.Close()
 				tracker.closeAll(true)
 			}
-		}}, true)
+		}})
 	}
 	tracker.closeAll(true)
 	if open := tracker.load.open.Load(); open != 0 {

@@ -1,0 +1,205 @@
+package balancer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"tarazu/experimental/monitoring"
+
+	"github.com/sagernet/sing-box/common/interrupt"
+	"github.com/sagernet/sing/common/buf"
+	"github.com/sagernet/sing/common/bufio"
+	M "github.com/sagernet/sing/common/metadata"
+	N "github.com/sagernet/sing/common/network"
+)
+
+// clientKey is the context key of the connection that an inbound accepted.
+type clientKey struct{}
+
+func withClient(ctx context.Context, client net.Conn) context.Context {
+	return context.WithValue(ctx, clientKey{}, client)
+}
+
+// meter tells the monitor of traffic (S1.4). Whoever copies a connection takes it off and calls its functions, so that a
+// copy inside the kernel stays one.
+type meter struct {
+	tracker *tracker
+	isTest  bool
+}
+
+func (m *meter) moved(int64) {
+	if !m.isTest {
+		m.tracker.monitor.Touch(context.Background())
+	}
+}
+
+// conn is a tracked stream.
+type conn struct {
+	net.Conn
+	meter
+	link link
+	// client is the inbound's side; nil where the connection was opened inside the box.
+	client                   net.Conn
+	sent, received, finished atomic.Bool
+}
+
+func (t *tracker) newConn(ctx context.Context, upstream net.Conn) net.Conn {
+	c := &conn{Conn: upstream, meter: meter{t, monitoring.IsTest(ctx)}}
+	c.client, _ = ctx.Value(clientKey{}).(net.Conn)
+	t.add(&c.link, interrupt.IsExternalConnectionFromContext(ctx), upstream.Close)
+	return c
+}
+
+func (c *conn) countRead(n int64) {
+	if !c.received.Load() {
+		c.received.Store(true)
+	}
+	c.moved(n)
+}
+
+func (c *conn) countWritten(n int64) {
+	if !c.sent.Load() {
+		c.sent.Store(true)
+	}
+	c.moved(n)
+}
+
+// Read is for those that do not copy, who see an error here.
+func (c *conn) Read(content []byte) (int, error) {
+	count, err := c.Conn.Read(content)
+	switch {
+	case count > 0:
+		c.countRead(int64(count))
+	case err != nil && c.client == nil && !isOwnDoing(err):
+		c.failed()
+	}
+	return count, err
+}
+
+// isOwnDoing reports whether a read ended by whoever reads, by the far side's regular end, or by this machine.
+func isOwnDoing(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.Canceled) || monitoring.IsLocal(err)
+}
+
+func (c *conn) Write(content []byte) (int, error) {
+	count, err := c.Conn.Write(content)
+	if count > 0 {
+		c.countWritten(int64(count))
+	}
+	return count, err
+}
+
+// UnwrapReader and UnwrapWriter are for those that copy.
+func (c *conn) UnwrapReader() (io.Reader, []N.CountFunc) { return c.Conn, []N.CountFunc{c.countRead} }
+func (c *conn) UnwrapWriter() (io.Writer, []N.CountFunc) {
+	return c.Conn, []N.CountFunc{c.countWritten}
+}
+
+// Close is called by who copies from the member as soon as that fails, before the client's side is closed; when the
+// client's side failed, that is closed first.
+func (c *conn) Close() error {
+	if c.link.remove() && c.client != nil && !c.finished.Load() && isOpen(c.client) {
+		c.failed()
+	}
+	return c.Conn.Close()
+}
+
+// isOpen reports whether a connection was surely not closed on this side.
+func isOpen(conn net.Conn) bool {
+	return conn.SetReadDeadline(time.Time{}) == nil
+}
+
+// failed has the member tested if the connection sent something and received nothing (S5.3a).
+func (c *conn) failed() {
+	if c.sent.Load() && !c.received.Load() {
+		c.tracker.retest()
+	}
+}
+
+// CloseWrite ends one direction where the member's protocol can, else both.
+func (c *conn) CloseWrite() error {
+	c.finished.Store(true)
+	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
+		return duplex.CloseWrite()
+	}
+	return c.Close()
+}
+
+// A protocol that greets the far side with the first data sent says so; some say it in a way that sing does not look
+// for behind a wrapper.
+func (c *conn) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(c.Conn) }
+func (c *conn) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(c.Conn) }
+
+func (c *conn) ReaderReplaceable() bool { return true }
+func (c *conn) WriterReplaceable() bool { return true }
+func (c *conn) Upstream() any           { return c.Conn }
+
+// packetConn is a tracked association.
+type packetConn struct {
+	N.NetPacketConn
+	meter
+	link link
+}
+
+func (t *tracker) newPacketConn(ctx context.Context, upstream net.PacketConn) net.PacketConn {
+	c := &packetConn{NetPacketConn: bufio.NewPacketConn(upstream), meter: meter{t, monitoring.IsTest(ctx)}}
+	t.add(&c.link, interrupt.IsExternalConnectionFromContext(ctx), upstream.Close)
+	return c
+}
+
+func (c *packetConn) ReadFrom(content []byte) (int, net.Addr, error) {
+	count, from, err := c.NetPacketConn.ReadFrom(content)
+	if err == nil {
+		c.moved(int64(count))
+	}
+	return count, from, err
+}
+
+func (c *packetConn) WriteTo(content []byte, to net.Addr) (int, error) {
+	count, err := c.NetPacketConn.WriteTo(content, to)
+	if err == nil {
+		c.moved(int64(count))
+	}
+	return count, err
+}
+
+func (c *packetConn) ReadPacket(buffer *buf.Buffer) (M.Socksaddr, error) {
+	from, err := c.NetPacketConn.ReadPacket(buffer)
+	if err == nil {
+		c.moved(int64(buffer.Len()))
+	}
+	return from, err
+}
+
+func (c *packetConn) WritePacket(buffer *buf.Buffer, to M.Socksaddr) error {
+	count := buffer.Len()
+	err := c.NetPacketConn.WritePacket(buffer, to)
+	if err == nil {
+		c.moved(int64(count))
+	}
+	return err
+}
+
+// UnwrapPacketReader and UnwrapPacketWriter are for those that copy.
+func (c *packetConn) UnwrapPacketReader() (N.PacketReader, []N.CountFunc) {
+	return c.NetPacketConn, []N.CountFunc{c.moved}
+}
+
+func (c *packetConn) UnwrapPacketWriter() (N.PacketWriter, []N.CountFunc) {
+	return c.NetPacketConn, []N.CountFunc{c.moved}
+}
+
+func (c *packetConn) Close() error {
+	c.link.remove()
+	return c.NetPacketConn.Close()
+}
+
+func (c *packetConn) ReaderReplaceable() bool { return true }
+func (c *packetConn) WriterReplaceable() bool { return true }
+func (c *packetConn) Upstream() any           { return c.NetPacketConn }
