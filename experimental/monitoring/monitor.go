@@ -70,13 +70,12 @@ func newMonitor(settings option.MonitoringSettings, traffic *traffic, logger log
 	}
 }
 
-// start begins the rounds; the first is not held (S7.4). paused says that device or network are.
-func (m *Monitor) start(ctx context.Context, paused bool) {
+// start begins the rounds; the first is not held (S7.4).
+func (m *Monitor) start(ctx context.Context) {
 	m.access.Lock()
 	defer m.access.Unlock()
 	m.life, m.end = context.WithCancel(ctx)
-	m.paused = paused
-	if !paused {
+	if !m.paused {
 		m.join()
 	}
 	m.tell(adapter.Event{Kind: adapter.EventStarted})
@@ -114,13 +113,11 @@ func (m *Monitor) join() {
 	m.network, m.leave = context.WithCancel(m.life)
 }
 
-// leaveNetwork ends the tests in progress; their outcomes are nobody's (S2.5). With pause no other begins until resume.
+// leaveNetwork ends the tests in progress; their outcomes are nobody's (S2.5). With pause no other begins until resume,
+// also before start.
 func (m *Monitor) leaveNetwork(pause bool) {
 	m.access.Lock()
 	defer m.access.Unlock()
-	if m.life == nil {
-		return
-	}
 	m.paused = m.paused || pause
 	if m.network != nil {
 		m.leave()
@@ -135,11 +132,10 @@ func (m *Monitor) leaveNetwork(pause bool) {
 func (m *Monitor) resume() {
 	m.access.Lock()
 	defer m.access.Unlock()
-	if m.life == nil || !m.paused {
-		return
+	if m.paused {
+		m.paused = false
+		m.signal()
 	}
-	m.paused = false
-	m.signal()
 }
 
 func (m *Monitor) signal() {

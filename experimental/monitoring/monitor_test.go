@@ -36,6 +36,15 @@ type network struct {
 	most   int
 }
 
+// newNetwork has the first of some outbounds answer after 10 ms, the next after 20 ms, and so on.
+func newNetwork(tags ...string) *network {
+	n := &network{delays: make(map[string]time.Duration), errors: make(map[string]error), hangs: make(map[string]chan struct{})}
+	for i, tag := range tags {
+		n.delays[tag] = time.Duration(10*(i+1)) * time.Millisecond
+	}
+	return n
+}
+
 func (n *network) set(tag string, delay time.Duration, err error) {
 	n.access.Lock()
 	defer n.access.Unlock()
@@ -92,7 +101,13 @@ func (l *listener) Deliver(event adapter.Event) {
 	case adapter.EventRoundStart:
 		l.lines = append(l.lines, fmt.Sprint("round, held: ", event.Held))
 	case adapter.EventRoundEnd:
-		l.lines = append(l.lines, "round end")
+		line := "round end"
+		if !event.Answered {
+			line += ", nobody answered"
+		}
+		l.lines = append(l.lines, line)
+	case adapter.EventReach:
+		l.lines = append(l.lines, "reach")
 	case adapter.EventRetest:
 		l.lines = append(l.lines, fmt.Sprint("retest ", event.Tag, ", ended: ", event.Ended))
 	case adapter.EventResult:
@@ -102,6 +117,18 @@ func (l *listener) Deliver(event adapter.Event) {
 		}
 		l.lines = append(l.lines, fmt.Sprint(where, " ", event.Tag, " ", event.Result.State, " ", event.Result.Delay, event.Result.Reason))
 	}
+}
+
+// warnings is a log of which only these are kept.
+type warnings struct {
+	logger.ContextLogger
+	lines []string
+}
+
+func (w *warnings) Debug(...any) {}
+
+func (w *warnings) Warn(words ...any) {
+	w.lines = append(w.lines, fmt.Sprint(words...))
 }
 
 func (l *listener) told() []string {
@@ -122,10 +149,7 @@ func watch(t *testing.T, options option.MonitoringOptions, targets []string, sto
 			t.Fatal(err)
 		}
 		settings.Jitter = 0
-		n := &network{delays: make(map[string]time.Duration), errors: make(map[string]error), hangs: make(map[string]chan struct{})}
-		for i, tag := range targets {
-			n.delays[tag] = time.Duration(10*(i+1)) * time.Millisecond
-		}
+		n := newNetwork(targets...)
 		m := newMonitor(testsOf(settings), newTraffic(), logger.NOP())
 		m.targets = func([]string) []string { return slices.Clone(targets) }
 		m.probe = n.probe
@@ -154,7 +178,7 @@ func TestMonitor_S2_5_FirstRoundWhenTheBoxHasStarted(t *testing.T) {
 		pass(time.Hour)
 		expect(t, n.tests())
 		n.set("b", time.Millisecond, errRefused)
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Second)
 		expect(t, l.told(), "started", "round, held: false", "round b down 0refused", "round a up 10", "round end")
 	})
@@ -162,7 +186,7 @@ func TestMonitor_S2_5_FirstRoundWhenTheBoxHasStarted(t *testing.T) {
 
 func TestMonitor_S1_4_Interval(t *testing.T) {
 	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(5*time.Minute - time.Millisecond)
 		expect(t, n.tests(), "a")
 		pass(time.Millisecond)
@@ -193,7 +217,7 @@ func TestMonitor_S1_4_WorkersAndHangingMembers(t *testing.T) {
 		for i := range 15 {
 			n.set(fmt.Sprint(2*i), time.Hour, nil)
 		}
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(4 * time.Second)
 		if told := l.told(); told[len(told)-1] != "round end" || len(told) != 33 {
 			t.Fatal(told)
@@ -211,7 +235,7 @@ func TestMonitor_S2_6_CachedFirstFastestFirst(t *testing.T) {
 	options := option.MonitoringOptions{Workers: new(1)}
 	watch(t, options, []string{"a", "b", "c", "d"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		m.remember(map[string]success{"b": {90, time.Now()}, "d": {30, time.Now()}})
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Second)
 		expect(t, n.tests(), "d", "b", "a", "c")
 	})
@@ -222,7 +246,7 @@ func TestMonitor_S2_7_CloseWaitsForNoTest(t *testing.T) {
 		n.set("a", time.Hour, nil)
 		hang := make(chan struct{})
 		n.hangs["b"] = hang // does not even listen to its context
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Second)
 		before := time.Now()
 		m.close()
@@ -238,7 +262,7 @@ func TestMonitor_S2_7_CloseWaitsForNoTest(t *testing.T) {
 
 func TestMonitor_S1_4_IdleTimeout(t *testing.T) {
 	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(7 * time.Minute)
 		m.Touch(t.Context())
 		pass(24 * time.Hour)
@@ -247,7 +271,7 @@ func TestMonitor_S1_4_IdleTimeout(t *testing.T) {
 		expect(t, n.tests(), "a") // the first connection wakes it at once
 	})
 	watch(t, option.MonitoringOptions{IdleTimeout: duration(0)}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(24 * time.Hour)
 		if tests := len(n.tests()); tests != 24*12+1 {
 			t.Fatal(tests, " tests in a day")
@@ -257,7 +281,7 @@ func TestMonitor_S1_4_IdleTimeout(t *testing.T) {
 
 func TestMonitor_S5_3_DialFailureTestsAtOnceAndOnce(t *testing.T) {
 	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Minute)
 		n.tests()
 		l.told()
@@ -276,7 +300,7 @@ func TestMonitor_S5_3_DialFailureTestsAtOnceAndOnce(t *testing.T) {
 // FIELD case 8: a torrent client whose destinations refuse.
 func TestMonitor_S5_3_PauseGrowsWhileTheMemberIsFine(t *testing.T) {
 	watch(t, option.MonitoringOptions{Interval: duration(time.Hour)}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Minute)
 		n.tests()
 		began := time.Now()
@@ -303,9 +327,9 @@ func TestMonitor_S5_3_PauseGrowsWhileTheMemberIsFine(t *testing.T) {
 func TestMonitor_S2_5a_OwnFailureCountsForNobody(t *testing.T) {
 	watch(t, option.MonitoringOptions{}, []string{"a"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		n.set("a", time.Millisecond, fmt.Errorf("dial tcp: %w", syscall.ENETUNREACH))
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Second)
-		expect(t, l.told(), "started", "round, held: false", "round end")
+		expect(t, l.told(), "started", "round, held: false", "round end, nobody answered")
 		if result := m.Result("a"); result.State != adapter.StateUntested {
 			t.Fatal(result)
 		}
@@ -317,7 +341,7 @@ func TestMonitor_S2_1_UnsubscribedIsToldNothing(t *testing.T) {
 		other := new(listener)
 		unsubscribe := m.Subscribe(other)
 		unsubscribe()
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(time.Second)
 		expect(t, other.told())
 	})
@@ -328,7 +352,7 @@ func TestMonitor_HangingTestHoldsBackOnlyItself(t *testing.T) {
 	watch(t, options, []string{"a", "b"}, func(t *testing.T, m *handle, n *network, l *listener) {
 		hang := make(chan struct{})
 		n.hangs["a"] = hang
-		m.start(t.Context(), false)
+		m.start(t.Context())
 		pass(3*time.Minute + time.Second)
 		expect(t, slices.Sorted(slices.Values(n.tests())), "a", "b", "b", "b", "b") // at most one test is open there
 		if reason := m.Result("a").Reason; reason != "the previous test still hangs" {

@@ -195,13 +195,12 @@ func (s *Service) Start(stage box.StartStage) error {
 		s.load()
 	case box.StartStateStarted:
 		s.watchForeign()
-		paused := false
 		if s.pause != nil {
 			s.watch = s.pause.RegisterCallback(s.powerChanged)
-			paused = s.pause.IsPaused()
+			s.powerChanged(0)
 		}
 		for _, monitor := range s.all() {
-			monitor.start(s.ctx, paused)
+			monitor.start(s.ctx)
 		}
 	}
 	return nil
@@ -221,13 +220,14 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// powerChanged is told by the box's pause manager of a device or network that went to sleep or woke (S2.5).
-func (s *Service) powerChanged(event int) {
+// powerChanged is told by the box's pause manager that device or network went to sleep or woke (S2.5).
+// What it says is not what counts: one of the two may sleep on.
+func (s *Service) powerChanged(int) {
+	paused := s.pause.IsDevicePaused() || s.pause.IsNetworkPaused()
 	for _, monitor := range s.all() {
-		switch event {
-		case pause.EventDevicePaused, pause.EventNetworkPause:
+		if paused {
 			monitor.leaveNetwork(true)
-		case pause.EventDeviceWake, pause.EventNetworkWake:
+		} else {
 			monitor.resume()
 		}
 	}
