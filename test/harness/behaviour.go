@@ -16,9 +16,7 @@ func (f *Faulty) behave(conn net.Conn, mode Mode) {
 		hold(conn)
 		return
 	case Reset:
-		if stream, isTCP := conn.(*net.TCPConn); isTCP {
-			_ = stream.SetLinger(0)
-		}
+		reset(conn)
 		return
 	case Garbage:
 		_, _ = conn.Write([]byte("\x00\xffthis is no protocol\r\n\r\n"))
@@ -37,11 +35,22 @@ func (f *Faulty) behave(conn net.Conn, mode Mode) {
 	case Silent:
 		f.succeed(conn)
 		hold(f.watched(conn))
+	case Sever:
+		f.succeed(conn)
+		_, _ = f.watched(conn).Read(make([]byte, 4096))
+		reset(conn)
 	case ErrorStatus:
 		f.succeed(conn)
 		f.refuseRequest(conn)
 	default:
 		f.relay(conn, dial, mode == Stall)
+	}
+}
+
+// reset has a connection end with a reset when it is closed.
+func reset(conn net.Conn) {
+	if stream, isTCP := conn.(*net.TCPConn); isTCP {
+		_ = stream.SetLinger(0)
 	}
 }
 

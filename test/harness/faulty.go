@@ -18,6 +18,8 @@ const (
 	Tarpit Mode = "tarpit"
 	// Silent says that the target is connected, and relays nothing.
 	Silent Mode = "silent"
+	// Sever says that the target is connected, and ends the connection with a reset when the client has sent something.
+	Sever Mode = "sever"
 	// Stall relays the request and only the first bytes of the answer.
 	Stall Mode = "stall"
 	// Reset ends every connection with a reset.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"tarazu/experimental/monitoring"
 
@@ -17,13 +16,6 @@ import (
 	M "github.com/sagernet/sing/common/metadata"
 	N "github.com/sagernet/sing/common/network"
 )
-
-// clientKey is the context key of the connection that an inbound accepted.
-type clientKey struct{}
-
-func withClient(ctx context.Context, client net.Conn) context.Context {
-	return context.WithValue(ctx, clientKey{}, client)
-}
 
 // meter tells the monitor of traffic (S1.4). Whoever copies a connection takes it off and calls its functions, so that a
 // copy inside the kernel stays one.
@@ -44,13 +36,20 @@ type conn struct {
 	meter
 	link link
 	// client is the inbound's side; nil where the connection was opened inside the box.
-	client                   net.Conn
+	client                   *client
 	sent, received, finished atomic.Bool
+	// broken says that the member's side failed.
+	broken atomic.Bool
+	// greets says that the protocol speaks to the member with the first data, or without any after a while.
+	greets bool
 }
 
 func (t *tracker) newConn(ctx context.Context, upstream net.Conn) net.Conn {
 	c := &conn{Conn: upstream, meter: meter{t, monitoring.IsTest(ctx)}}
-	c.client, _ = ctx.Value(clientKey{}).(net.Conn)
+	if c.client = clientOf(ctx); c.client != nil {
+		c.client.remote.Store(c)
+		c.greets = c.NeedHandshakeForWrite()
+	}
 	t.add(&c.link, interrupt.IsExternalConnectionFromContext(ctx), upstream.Close)
 	return c
 }
@@ -65,6 +64,9 @@ func (c *conn) countRead(n int64) {
 func (c *conn) countWritten(n int64) {
 	if !c.sent.Load() {
 		c.sent.Store(true)
+		if c.broken.Load() {
+			c.failed() // what was written was counted after the answer to it was seen
+		}
 	}
 	c.moved(n)
 }
@@ -75,7 +77,7 @@ func (c *conn) Read(content []byte) (int, error) {
 	switch {
 	case count > 0:
 		c.countRead(int64(count))
-	case err != nil && c.client == nil && !isOwnDoing(err):
+	case err != nil && c.client == nil && c.sent.Load() && !isOwnDoing(err):
 		c.failed()
 	}
 	return count, err
@@ -101,23 +103,21 @@ func (c *conn) UnwrapWriter() (io.Writer, []N.CountFunc) {
 	return c.Conn, []N.CountFunc{c.countWritten}
 }
 
-// Close is called by who copies from the member as soon as that fails, before the client's side is closed; when the
-// client's side failed, that is closed first.
+// Close has the member tested if the connection broke on the member's side: what copies closes the side that failed
+// first. A client that is still there while its side is closed had data that the member did not take.
 func (c *conn) Close() error {
-	if c.link.remove() && c.client != nil && !c.finished.Load() && isOpen(c.client) {
-		c.failed()
+	if c.link.remove() && c.client != nil && !c.finished.Load() && c.client.state.Load() != clientLeft {
+		c.broken.Store(true)
+		if c.client.state.Load() == clientAlive || c.sent.Load() || c.greets && !c.NeedHandshakeForWrite() {
+			c.failed()
+		}
 	}
 	return c.Conn.Close()
 }
 
-// isOpen reports whether a connection was surely not closed on this side.
-func isOpen(conn net.Conn) bool {
-	return conn.SetReadDeadline(time.Time{}) == nil
-}
-
-// failed has the member tested if the connection sent something and received nothing (S5.3a).
+// failed has the member tested unless the connection received something (S5.3a).
 func (c *conn) failed() {
-	if c.sent.Load() && !c.received.Load() {
+	if !c.received.Load() {
 		c.tracker.retest()
 	}
 }

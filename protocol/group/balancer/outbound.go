@@ -332,8 +332,9 @@ func (o *Outbound) ListenSerialNetworkPacket(ctx context.Context, destination M.
 
 // NewConnection takes a connection from an inbound.
 func (o *Outbound) NewConnection(ctx context.Context, conn net.Conn, metadata box.InboundContext, onClose N.CloseHandlerFunc) {
-	ctx = withClient(interrupt.ContextWithIsExternalConnection(ctx), conn)
-	o.connections.NewConnection(ctx, o, conn, metadata, onClose)
+	it := &client{Conn: conn}
+	ctx = withClient(interrupt.ContextWithIsExternalConnection(ctx), it)
+	o.connections.NewConnection(ctx, o, it, metadata, onClose)
 }
 
 // NewPacketConnection takes an association from an inbound.
