@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"net"
+	"sync"
+
+	"github.com/miekg/dns"
+)
+
+// Names is a DNS server of 127.0.0.1 that can be told to misbehave for a name.
+type Names struct {
+	// Port on which it listens.
+	Port int
+
+	access  sync.Mutex
+	answers map[string][]string // by name; none is an error
+	hangs   map[string]bool
+	asked   map[string]int
+}
+
+// StartNames runs a DNS server that knows no name yet.
+func StartNames(owner Owner) *Names {
+	owner.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		owner.Fatalf("listen for names: %v", err)
+	}
+	n := &Names{
+		Port:    conn.LocalAddr().(*net.UDPAddr).Port,
+		answers: make(map[string][]string), hangs: make(map[string]bool), asked: make(map[string]int),
+	}
+	server := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(n.answer)}
+	go func() { _ = server.ActivateAndServe() }()
+	owner.Cleanup(func() { _ = conn.Close() })
+	return n
+}
+
+// Server is the DNS server, for a configuration.
+func (n *Names) Server(tag string) JSON {
+	return JSON{"type": "udp", "tag": tag, "server": "127.0.0.1", "server_port": n.Port}
+}
+
+// Set has a name answered with IPv4 addresses, or, with none, with an error.
+func (n *Names) Set(name string, addresses ...string) {
+	n.access.Lock()
+	defer n.access.Unlock()
+	n.answers[dns.Fqdn(name)], n.hangs[dns.Fqdn(name)] = addresses, false
+}
+
+// Hang has questions for a name never answered.
+func (n *Names) Hang(name string) {
+	n.access.Lock()
+	defer n.access.Unlock()
+	n.hangs[dns.Fqdn(name)] = true
+}
+
+// Asked counts the questions for a name.
+func (n *Names) Asked(name string) int {
+	n.access.Lock()
+	defer n.access.Unlock()
+	return n.asked[dns.Fqdn(name)]
+}
+
+func (n *Names) answer(writer dns.ResponseWriter, question *dns.Msg) {
+	name := question.Question[0].Name
+	n.access.Lock()
+	addresses, hangs := n.answers[name], n.hangs[name]
+	n.asked[name]++
+	n.access.Unlock()
+	if hangs {
+		return
+	}
+	answer := new(dns.Msg)
+	answer.SetReply(question)
+	if addresses == nil {
+		answer.Rcode = dns.RcodeServerFailure
+	}
+	if question.Question[0].Qtype == dns.TypeA {
+		for _, address := range addresses {
+			answer.Answer = append(answer.Answer, &dns.A{
+				Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 0},
+				A:   net.ParseIP(address),
+			})
+		}
+	}
+	_ = writer.WriteMsg(answer)
+}
