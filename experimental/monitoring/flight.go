@@ -27,62 +27,36 @@ func (m *Monitor) DialFailed(tag string) {
 	if !allowed || m.flights[tag] != nil {
 		return
 	}
+	// Taken at once, so that failures until the test begins start no second one.
+	flight, network := m.board(tag), m.network
 	m.tell(adapter.Event{Kind: adapter.EventRetest, Tag: tag})
-	m.outsideRound(m.network, tag, func(failed bool) {
+	m.tasks.Go(func() {
+		failed := m.flyOutside(network, tag, flight)
+		m.access.Lock()
+		defer m.access.Unlock()
 		m.retests[tag] = m.retests[tag].ended(failed, time.Now())
 		m.tell(adapter.Event{Kind: adapter.EventRetest, Tag: tag, Ended: true})
 	})
 }
 
-// testAll has outbounds tested at once, outside a round (S2.3): one that is being tested already is waited for. It
-// returns when all are done or ctx ends; the tests go on.
-func (m *Monitor) testAll(ctx context.Context, tags []string) {
-	var begun []*flight
-	m.access.Lock()
-	if m.network != nil && m.network.Err() == nil {
-		for _, tag := range tags {
-			begun = append(begun, m.confirm(tag))
-		}
+// testSoon has outbounds tested outside a round (S2.3), beginning now, and returns what is closed when all are done;
+// access is held.
+func (m *Monitor) testSoon(tags []string) <-chan struct{} {
+	done := make(chan struct{})
+	network := m.network
+	if network == nil || network.Err() != nil || len(tags) == 0 {
+		close(done)
+		return done
 	}
-	m.access.Unlock()
-	for _, it := range begun {
-		select {
-		case <-ctx.Done():
-			return
-		case <-it.done:
-		}
-	}
-}
-
-// confirm starts a test outside a round, unless one is in progress or still hangs, and returns it; access is held and
-// there is a network.
-func (m *Monitor) confirm(tag string) *flight {
-	if current := m.flights[tag]; current != nil {
-		return current
-	}
-	return m.outsideRound(m.network, tag, func(bool) {})
-}
-
-// outsideRound boards a flight at once, so that failures until the test begins start no second one, and makes the test
-// when there is a slot; ended is called with access held, after its outcome was applied.
-func (m *Monitor) outsideRound(network context.Context, tag string, ended func(failed bool)) *flight {
-	flight := m.board(tag)
 	m.tasks.Go(func() {
-		select {
-		case m.outside <- struct{}{}:
-			defer func() { <-m.outside }()
-		case <-network.Done():
-		}
-		failed := m.fly(network, tag, flight)
-		m.access.Lock()
-		defer m.access.Unlock()
-		ended(failed)
+		defer close(done)
+		m.each(network, tags, func(tag string) { m.test(network, tag, false) })
 	})
-	return flight
+	return done
 }
 
-// test makes one test for a round, or waits for one that is in progress: it counts for the round too.
-func (m *Monitor) test(network context.Context, tag string) {
+// test makes one test, or waits for one that is in progress: it counts for the round too, if it is wanted for one.
+func (m *Monitor) test(network context.Context, tag string, round bool) {
 	m.access.Lock()
 	if network.Err() != nil {
 		m.access.Unlock()
@@ -92,21 +66,37 @@ func (m *Monitor) test(network context.Context, tag string) {
 	switch {
 	case current == nil:
 		current = m.board(tag)
-		current.round = true
+		current.round = round
 		m.access.Unlock()
-		m.fly(network, tag, current)
+		if round {
+			m.fly(network, tag, current)
+		} else {
+			m.flyOutside(network, tag, current)
+		}
 		return
 	case current.stuck:
-		m.apply(tag, outcome{reason: "the previous test still hangs"}, true)
+		if round {
+			m.apply(tag, outcome{reason: "the previous test still hangs"}, true)
+		}
 		m.access.Unlock()
 		return
 	}
-	current.round = true
+	current.round = current.round || round
 	m.access.Unlock()
 	select {
 	case <-network.Done():
 	case <-current.done:
 	}
+}
+
+// flyOutside is fly when there is a slot for a test outside a round.
+func (m *Monitor) flyOutside(network context.Context, tag string, flight *flight) (failed bool) {
+	select {
+	case m.outside <- struct{}{}:
+		defer func() { <-m.outside }()
+	case <-network.Done():
+	}
+	return m.fly(network, tag, flight)
 }
 
 func (m *Monitor) board(tag string) *flight {

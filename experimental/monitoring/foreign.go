@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -159,12 +158,16 @@ func (m *Monitor) hear(changes []change, trusted bool) {
 	if m.network == nil || m.network.Err() != nil {
 		return
 	}
-	reached := m.reached()
+	reached := make(map[string]bool)
+	for _, tag := range m.reached() {
+		reached[tag] = true
+	}
+	var doubtful []string
 	for _, it := range changes {
 		switch {
-		case !slices.Contains(reached, it.tag):
+		case !reached[it.tag]:
 		case it.entry == nil || !trusted:
-			m.confirm(it.tag)
+			doubtful = append(doubtful, it.tag)
 		default:
 			heard := outcome{delay: min(max(it.entry.Delay, 1), maxDelay)}
 			m.latest[it.tag] = success{heard.delay, it.entry.Time}
@@ -174,4 +177,5 @@ func (m *Monitor) hear(changes []change, trusted bool) {
 			}
 		}
 	}
+	m.testSoon(doubtful)
 }

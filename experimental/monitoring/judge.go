@@ -77,8 +77,12 @@ func (h *handle) Result(tag string) adapter.Result {
 func (h *handle) Test(ctx context.Context, group string) (tested []string) {
 	h.access.Lock()
 	tested = h.targets([]string{group})
+	done := h.testSoon(tested)
 	h.access.Unlock()
-	h.testAll(ctx, tested)
+	select {
+	case <-ctx.Done():
+	case <-done:
+	}
 	return tested
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -227,6 +228,48 @@ func TestMonitor_S1_4_WorkersAndHangingMembers(t *testing.T) {
 		}
 		if result := m.Result("0"); result.State != adapter.StateDown || result.Reason != "no answer within 1s" {
 			t.Fatal(result)
+		}
+	})
+}
+
+// 1,000 members, of a round, of a group's test, of foreign failures: tests and goroutines are as many as the workers allow.
+func TestMonitor_S1_4_BoundedByWorkers(t *testing.T) {
+	tags := make([]string, 1000)
+	for i := range tags {
+		tags[i] = fmt.Sprint(i)
+	}
+	watch(t, hourly(), tags, func(t *testing.T, m *handle, n *network, l *listener) {
+		for _, tag := range tags {
+			n.set(tag, 10*time.Millisecond, nil)
+		}
+		most := 0
+		var access sync.Mutex
+		m.probe = func(ctx context.Context, tag string) (time.Duration, error) {
+			access.Lock()
+			most = max(most, runtime.NumGoroutine())
+			access.Unlock()
+			return n.probe(ctx, tag)
+		}
+		before := runtime.NumGoroutine()
+		m.start(t.Context())
+		pass(2 * time.Second)
+		m.Test(t.Context(), "group")
+		foreign := make([]change, len(tags))
+		for i, tag := range tags {
+			foreign[i].tag = tag
+		}
+		m.hear(foreign, true)
+		pass(2 * time.Second)
+		if count := len(n.tests()); count != 3000 {
+			t.Error(count, " tests")
+		}
+		const workers = 10
+		if n.most > workers {
+			t.Error(n.most, " tests at the same time")
+		}
+		// A worker, its test, and a few that wait for all.
+		if more := most - before; more > 2*workers+10 {
+			t.Error(more, " goroutines more than before")
 		}
 	})
 }

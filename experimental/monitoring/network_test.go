@@ -66,7 +66,7 @@ func TestMonitor_S2_5_PausedRunsNoTests(t *testing.T) {
 		m.leaveNetwork(true)
 		m.leaveNetwork(true)
 		m.DialFailed("a")
-		m.testAll(t.Context(), []string{"b"}) // returns, for nothing is tested
+		m.Test(t.Context(), "group") // returns, for nothing is tested
 		pass(10 * time.Minute)
 		m.leaveNetwork(false) // a change of interface does not wake a device
 		pass(time.Minute)

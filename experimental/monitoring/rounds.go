@@ -94,32 +94,14 @@ func (m *Monitor) rest(ctx, network context.Context, next time.Time) bool {
 	}
 }
 
-// round tests every target once, `workers` at a time. A test that hangs holds its own worker only.
+// round tests every target once.
 func (m *Monitor) round(network context.Context, held bool) {
-	queue := make(chan string)
 	m.access.Lock()
 	tags := m.ordered()
 	m.count = count{}
 	m.tell(adapter.Event{Kind: adapter.EventRoundStart, Held: held})
 	m.access.Unlock()
-	var workers sync.WaitGroup
-	for range min(m.settings.Workers, len(tags)) {
-		workers.Go(func() {
-			for tag := range queue {
-				m.test(network, tag)
-			}
-		})
-	}
-feed:
-	for _, tag := range tags {
-		select {
-		case <-network.Done():
-			break feed
-		case queue <- tag:
-		}
-	}
-	close(queue)
-	workers.Wait()
+	m.each(network, tags, func(tag string) { m.test(network, tag, true) })
 	m.access.Lock()
 	over := network.Err() == nil
 	if over {
@@ -129,6 +111,30 @@ feed:
 	if over && m.saved != nil {
 		m.saved()
 	}
+}
+
+// each makes tests of outbounds, `workers` at a time and in their order, until ctx ends. One that hangs holds its own
+// worker only.
+func (m *Monitor) each(ctx context.Context, tags []string, test func(tag string)) {
+	queue := make(chan string)
+	var workers sync.WaitGroup
+	for range min(m.settings.Workers, len(tags)) {
+		workers.Go(func() {
+			for tag := range queue {
+				test(tag)
+			}
+		})
+	}
+feed:
+	for _, tag := range tags {
+		select {
+		case <-ctx.Done():
+			break feed
+		case queue <- tag:
+		}
+	}
+	close(queue)
+	workers.Wait()
 }
 
 // roundEnded tells the end of a round. Where nobody answered, that is said once, instead of a line a member (S2.5a);

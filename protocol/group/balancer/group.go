@@ -14,16 +14,17 @@ type group struct {
 	config  config
 	window  time.Duration // SPEC S1.4, `debounce_window`
 	current atomic.Pointer[snapshot]
-	// translate turns what the monitor tells into what happened to members; nil for what does not concern the group.
-	translate func(event adapter.Event) []event
+	// translate appends what happened to members, by what the monitor tells; nothing where it does not concern the group.
+	translate func(events []event, told adapter.Event) []event
 	// perform carries out what a decision wants done, after its snapshot is there for new connections.
 	perform func(actions actions)
 
-	access  sync.Mutex
-	mailbox []adapter.Event
-	letter  chan struct{}
-	state   state
-	done    chan struct{}
+	access   sync.Mutex
+	mailbox  []adapter.Event
+	patience patience
+	letter   chan struct{}
+	state    state
+	done     chan struct{}
 }
 
 func newGroup(config config, window time.Duration) *group {
@@ -37,22 +38,50 @@ func (g *group) begin(initial state) (wake time.Time) {
 	return g.decide(nil, causeEvent, time.Now())
 }
 
+// patience says which events need not wake the goroutine, because it has a decision before it for which they are in
+// time: with a thousand members in twenty groups, waking for each result costs more than all decisions.
+type patience uint8
+
+const (
+	noPatience   patience = iota
+	forRounds             // successes of a round
+	forSuccesses          // and those of other tests
+)
+
 // deliver takes an event from the monitor. It never blocks.
 func (g *group) deliver(event adapter.Event) {
 	g.access.Lock()
 	g.mailbox = append(g.mailbox, event)
+	inTime := event.Kind == adapter.EventResult && !event.Failed && (g.patience == forSuccesses || g.patience == forRounds && event.Round)
 	g.access.Unlock()
+	if !inTime {
+		g.wake()
+	}
+}
+
+func (g *group) wake() {
 	select {
 	case g.letter <- struct{}{}:
 	default:
 	}
 }
 
-func (g *group) take() []adapter.Event {
+// rest is called before the goroutine sleeps. A letter that arrived meanwhile, and may count on it being awake, wakes it.
+func (g *group) rest(patience patience) {
+	g.access.Lock()
+	defer g.access.Unlock()
+	g.patience = patience
+	if len(g.mailbox) > 0 {
+		g.wake()
+	}
+}
+
+// take empties the mailbox; read is the space of letters that were taken before.
+func (g *group) take(read []adapter.Event) []adapter.Event {
 	g.access.Lock()
 	defer g.access.Unlock()
 	letters := g.mailbox
-	g.mailbox = nil
+	g.mailbox = read[:0]
 	return letters
 }
 
@@ -62,30 +91,35 @@ func (g *group) run(ctx context.Context, wake time.Time) {
 	pending := batch{window: g.window}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var letters []adapter.Event
+	var events []event
 	for {
 		at := earliest(wake, pending.due)
 		timer.Stop()
 		if !at.IsZero() {
 			timer.Reset(time.Until(at))
 		}
+		g.rest(pending.patience())
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-g.letter:
 		}
-		for _, letter := range g.take() {
-			for _, event := range g.translate(letter) {
-				pending.add(event, urgencyOf(event, g.state), time.Now())
+		now := time.Now()
+		letters = g.take(letters)
+		for _, letter := range letters {
+			events = g.translate(events[:0], letter)
+			for _, event := range events {
+				pending.add(event, urgencyOf(event, g.state), now)
 				if event.kind == eventRoundEnd {
 					// S7.1: the choice at a round's end is made with this round's results and nothing later.
-					wake = g.decide(pending.take(time.Now()), causeEvent, time.Now())
+					wake = g.decide(pending.take(now), causeEvent, now)
 				}
 			}
 		}
-		now := time.Now()
-		if events := pending.ready(now); events != nil {
-			wake = g.decide(events, causeEvent, now)
+		if due := pending.ready(now); due != nil {
+			wake = g.decide(due, causeEvent, now)
 		} else if !wake.IsZero() && !now.Before(wake) {
 			wake = g.decide(nil, causeTick, now)
 		}
@@ -161,6 +195,18 @@ func (b *batch) add(event event, urgency urgency, now time.Time) {
 		}
 	}
 	b.due = earliest(b.due, due)
+}
+
+// patience is that of a group with this batch before it.
+func (b *batch) patience() patience {
+	switch {
+	case b.due.IsZero():
+		return noPatience
+	case b.due.After(b.taken.Add(b.window)):
+		return forRounds
+	default:
+		return forSuccesses
+	}
 }
 
 // ready returns the events if they are due, else nil.

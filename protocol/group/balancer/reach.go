@@ -35,9 +35,9 @@ func (r *reach) index() {
 	}
 }
 
-// translate turns what the monitor tells into what happened to members.
-func (r *reach) translate(told adapter.Event) (events []event) {
-	events = r.moved()
+// translate appends what happened to members, by what the monitor tells.
+func (r *reach) translate(events []event, told adapter.Event) []event {
+	events = r.moved(events)
 	switch told.Kind {
 	case adapter.EventStarted:
 		return append(events, event{kind: eventStarted})
@@ -46,32 +46,40 @@ func (r *reach) translate(told adapter.Event) (events []event) {
 	case adapter.EventRoundEnd:
 		return append(events, event{kind: eventRoundEnd, answered: told.Answered})
 	case adapter.EventResult, adapter.EventRetest:
-		kind := eventResult
-		if told.Kind == adapter.EventRetest {
-			kind = eventSuspect
-			if told.Ended {
-				kind = eventCleared
-			}
-		}
-		for _, index := range r.members[told.Tag] {
-			events = append(events, event{kind: kind, member: index, result: told.Result, failed: told.Failed, round: told.Round})
-		}
+		return appendMembers(events, told, r.members[told.Tag])
+	}
+	return events
+}
+
+// appendMembers appends what a test of members says of each.
+func appendMembers(events []event, told adapter.Event, members []int) []event {
+	kind := eventResult
+	switch {
+	case told.Kind == adapter.EventRetest && told.Ended:
+		kind = eventCleared
+	case told.Kind == adapter.EventRetest:
+		kind = eventSuspect
+	}
+	for _, index := range members {
+		events = append(events, event{kind: kind, member: index, result: told.Result, failed: told.Failed, round: told.Round})
 	}
 	return events
 }
 
 // moved looks where nested groups lead now.
-func (r *reach) moved() (events []event) {
+func (r *reach) moved(events []event) []event {
+	moved := false
 	for _, index := range r.nested {
 		detour := r.outbound.members[index].Outbound
 		if leaf := leafTag(r.outbound.outbounds, detour); leaf != r.leaf[index] {
+			moved = true
 			r.leaf[index] = leaf
 			events = append(events, event{
 				kind: eventMoved, member: index, udp: carriesUDP(detour), result: r.outbound.monitor.Result(leaf),
 			})
 		}
 	}
-	if events != nil {
+	if moved {
 		r.index()
 	}
 	return events

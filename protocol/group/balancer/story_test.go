@@ -33,8 +33,9 @@ type story struct {
 	known map[string]adapter.Result
 	start time.Time
 	// lines are what the group did, since they were last read.
-	access sync.Mutex
-	lines  []string
+	access    sync.Mutex
+	lines     []string
+	decisions int
 	// inRound says that results told now belong to a round, answered that one of them was a success.
 	inRound, answered bool
 }
@@ -82,33 +83,28 @@ func seeded() func(n int) int {
 	}
 }
 
-func (s *story) translate(told adapter.Event) (events []event) {
-	switch told.Kind {
-	case adapter.EventStarted:
-		return []event{{kind: eventStarted}}
-	case adapter.EventRoundStart:
-		return []event{{kind: eventRoundStart, held: told.Held}}
-	case adapter.EventRoundEnd:
-		return []event{{kind: eventRoundEnd, answered: told.Answered}}
-	}
-	kind := eventResult
-	if told.Kind == adapter.EventRetest {
-		kind = eventSuspect
-		if told.Ended {
-			kind = eventCleared
-		}
-	}
+func (s *story) translate(events []event, told adapter.Event) []event {
+	var members []int
 	for index, tag := range s.tags {
 		if tag == told.Tag {
-			events = append(events, event{kind: kind, member: index, result: told.Result, failed: told.Failed, round: told.Round})
+			members = append(members, index)
 		}
 	}
-	return events
+	switch told.Kind {
+	case adapter.EventStarted:
+		return append(events, event{kind: eventStarted})
+	case adapter.EventRoundStart:
+		return append(events, event{kind: eventRoundStart, held: told.Held})
+	case adapter.EventRoundEnd:
+		return append(events, event{kind: eventRoundEnd, answered: told.Answered})
+	}
+	return appendMembers(events, told, members)
 }
 
 func (s *story) record(actions actions) {
 	s.access.Lock()
 	defer s.access.Unlock()
+	s.decisions++
 	for _, note := range actions.notes {
 		switch {
 		case note.selected:

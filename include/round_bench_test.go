@@ -1,0 +1,98 @@
+package include_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"tarazu/include"
+	"tarazu/option"
+	"tarazu/protocol/group/balancer"
+	"tarazu/test/harness"
+
+	box "github.com/sagernet/sing-box"
+	"github.com/sagernet/sing-box/adapter"
+	"github.com/sagernet/sing-box/common/urltest"
+	"github.com/sagernet/sing/common/json"
+)
+
+// BenchmarkTests compares the monitor's tests of 1,000 members in 20 groups with a bare loop of urltest.URLTest over the
+// same members, with as many at a time, in turn. ratio is the monitor's speed by the loop's.
+func BenchmarkTests(b *testing.B) {
+	const members, groups, workers = 1000, 20, 10
+	target := harness.StartTarget(b)
+	tags := make([]string, members)
+	outbounds := make([]harness.JSON, 0, members+groups)
+	for i := range tags {
+		tags[i] = fmt.Sprint("member-", i)
+		outbounds = append(outbounds, harness.JSON{"type": "direct", "tag": tags[i]})
+	}
+	for i := range groups {
+		outbounds = append(outbounds, harness.JSON{"type": "balancer", "tag": fmt.Sprint("group-", i), "outbounds": tags, "strategy": option.Strategies[i%7]})
+	}
+	configuration, err := harness.Encode(harness.Monitored(
+		harness.JSON{"log": harness.JSON{"disabled": true}, "outbounds": outbounds},
+		harness.Monitoring(target, harness.JSON{"interval": "1h", "workers": workers, "debounce_window": "500ms"}),
+	))
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := include.Context(context.Background())
+	options, err := json.UnmarshalExtendedContext[option.Options](ctx, configuration)
+	if err != nil {
+		b.Fatal(err)
+	}
+	instance, err := box.New(box.Options{Context: ctx, Options: options.Box()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err = instance.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer instance.Close()
+	it, _ := instance.Outbound().Outbound("group-0")
+	group := it.(*balancer.Outbound)
+	if delays, _ := group.URLTest(ctx); len(delays) != members { // the first round is over
+		b.Fatal(len(delays), " members answer")
+	}
+	loop := func() {
+		queue := make(chan adapter.Outbound)
+		var workersDone sync.WaitGroup
+		for range workers {
+			workersDone.Go(func() {
+				for detour := range queue {
+					if _, err := urltest.URLTest(ctx, target.TestURL, detour); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		for _, tag := range tags {
+			detour, _ := instance.Outbound().Outbound(tag)
+			queue <- detour
+		}
+		close(queue)
+		workersDone.Wait()
+	}
+	var bare, monitored time.Duration
+	most := 0
+	for b.Loop() {
+		began := time.Now()
+		loop()
+		bare += time.Since(began)
+		began = time.Now()
+		if delays, err := group.URLTest(ctx); err != nil || len(delays) != members {
+			b.Fatal(len(delays), err)
+		}
+		monitored += time.Since(began)
+		most = max(most, runtime.NumGoroutine())
+	}
+	perSecond := func(took time.Duration) float64 { return members * float64(b.N) / took.Seconds() }
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(perSecond(bare), "loop-tests/s")
+	b.ReportMetric(perSecond(monitored), "tests/s")
+	b.ReportMetric(bare.Seconds()/monitored.Seconds(), "ratio")
+}
