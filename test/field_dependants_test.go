@@ -6,44 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"testing"
 	"time"
 
 	"tarazu/test/harness"
-
-	"github.com/miekg/dns"
 )
-
-// startDNS runs a DNS server over TCP for which every name is at 127.0.0.1, and returns its port.
-func startDNS(t *testing.T) int {
-	t.Helper()
-	port := harness.FreePort(t)
-	started := make(chan struct{})
-	server := &dns.Server{
-		Addr: fmt.Sprintf("127.0.0.1:%d", port), Net: "tcp", NotifyStartedFunc: func() { close(started) },
-		Handler: dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
-			answer := new(dns.Msg).SetReply(question)
-			if name := question.Question[0]; name.Qtype == dns.TypeA {
-				answer.Answer = []dns.RR{&dns.A{
-					Hdr: dns.RR_Header{Name: name.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1},
-					A:   netip.MustParseAddr("127.0.0.1").AsSlice(),
-				}}
-			}
-			_ = w.WriteMsg(answer)
-		}),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.ListenAndServe() }()
-	select {
-	case <-started:
-	case err := <-failed:
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Shutdown() })
-	return port
-}
 
 // startTime runs an NTP server and returns its port.
 func startTime(t *testing.T) int {
@@ -88,7 +56,7 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 	for _, strategy := range strategies {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			target, clock, resolver := harness.StartTarget(t), startTime(t), startDNS(t)
+			target, clock, names := harness.StartTarget(t), startTime(t), harness.StartNames(t)
 			member := func(number int) object {
 				return object{"type": "direct", "tag": fmt.Sprint("member", number), "inet4_bind_address": harness.Address(number)}
 			}
@@ -98,9 +66,11 @@ func TestField26_EverythingThroughTheGroup(t *testing.T) {
 				harness.Monitoring(target, nil),
 			)
 			configuration["ntp"] = object{"enabled": true, "server": "127.0.0.1", "server_port": clock, "detour": harness.BalancerTag}
-			configuration["dns"] = object{"servers": []object{{
-				"type": "tcp", "tag": "dns", "server": "127.0.0.1", "server_port": resolver, "detour": harness.BalancerTag,
-			}}}
+			names.Set("open.test", "127.0.0.1")
+			names.Set("blocked.test", "127.0.0.1")
+			server := names.Server("dns", "tcp")
+			server["detour"] = harness.BalancerTag
+			configuration["dns"] = object{"servers": []object{server}}
 			configuration["experimental"].(object)["cache_file"] = object{"enabled": true}
 			route := configuration["route"].(object)
 			route["default_domain_resolver"] = "dns"

@@ -60,7 +60,7 @@ func TestMonitor_S7_5_TCPProbeDialsAsTheMemberDoes(t *testing.T) {
 		object{"strategy": "failover", "outbounds": []string{"far", "named"}, "monitoring": object{"probe": "tcp", "interval": "300ms", "jitter": 0}},
 		far, named, hop.Outbound("hop"), object{"type": "balancer", "tag": "inner", "outbounds": []string{"hop"}},
 	), seldom(target))
-	configuration["dns"] = object{"servers": []object{names.Server("names")}}
+	configuration["dns"] = object{"servers": []object{names.Server("names", "udp")}}
 	process := harness.StartReady(t, configuration)
 	process.Await(0, "balancer[balancer]", "member far is now up")
 	process.Await(0, "balancer[balancer]", "member named is now up")
@@ -93,7 +93,7 @@ func TestMonitor_S7_5_TCPProbeTriesEveryAddress(t *testing.T) {
 		harness.Configuration(harness.FreePort(t), object{"strategy": "failover"}, member, server.Outbound("other")),
 		object{"probe": "tcp", "url_test_timeout": "2s"},
 	)
-	configuration["dns"] = object{"servers": []object{names.Server("names")}}
+	configuration["dns"] = object{"servers": []object{names.Server("names", "udp")}}
 	process := harness.StartReady(t, configuration)
 	awaitUp(process, 0, "named", "other")
 }
@@ -212,7 +212,7 @@ func TestField56_LookupsOfMembersNames(t *testing.T) {
 		harness.Configuration(harness.FreePort(t), nil, members...),
 		harness.Monitoring(target, object{"interval": "400ms", "url_test_timeout": "2s", "fall": 2, "workers": 2}),
 	)
-	configuration["dns"] = object{"servers": []object{names.Server("names")}}
+	configuration["dns"] = object{"servers": []object{names.Server("names", "udp")}}
 	process := harness.StartReady(t, configuration)
 	awaitUp(process, 0, tags...)
 

@@ -2,12 +2,18 @@ package test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"tarazu/test/harness"
+
+	"github.com/sagernet/sing-box/daemon"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // seldom are test settings with which rounds find nothing out after the first.
@@ -184,38 +190,128 @@ func TestField8_DestinationsThatRefuse(t *testing.T) {
 	live.Expect(t, "still here")
 }
 
-// A group that is only another outbound's `detour`: its members are tested, and connections that keep moving bytes keep
-// the rounds going (S1.4).
-func TestField15_DetourAndLongConnectionAreTraffic(t *testing.T) {
+// A group that is only another outbound's `detour`, a DNS server's or a download's way out: its members are tested, and
+// what goes there wakes the rounds (S1.4).
+func TestField15_OnlyAWayOut(t *testing.T) {
 	t.Parallel()
-	target := harness.StartTarget(t)
-	one, two, far := harness.StartFaulty(t, 2), harness.StartFaulty(t, 3), harness.StartFaulty(t, 4)
-	port := harness.FreePort(t)
-	outer := far.Outbound("outer")
-	outer["detour"] = harness.BalancerTag
-	configuration := harness.Monitored(
-		harness.Configuration(port, nil, one.Outbound("one"), two.Outbound("two")),
-		harness.Monitoring(target, object{"interval": "200ms", "idle_timeout": "1s"}),
-	)
-	configuration["outbounds"] = append(configuration["outbounds"].([]object), outer)
-	configuration["route"].(object)["final"] = "outer"
-	process := harness.StartReady(t, configuration)
-	awaitUp(process, 0, "one", "two")
 	const stopped = "tests stop until the next connection"
-	process.Await(0, stopped) // tests are no traffic
+	rules := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"version": 1, "rules": [{"domain": ["blocked.test"]}]}`)
+	}))
+	t.Cleanup(rules.Close)
+	names := harness.StartNames(t)
+	names.Set("target.test", "127.0.0.1")
+	for _, story := range []struct {
+		name string
+		// apply has the group be only a way out; wake uses that.
+		apply func(configuration object)
+		wake  func(client *harness.Client, target *harness.Target)
+	}{
+		{"detour", func(configuration object) {
+			outer := harness.StartFaulty(t, 4).Outbound("outer")
+			outer["detour"] = harness.BalancerTag
+			configuration["outbounds"] = append(configuration["outbounds"].([]object), outer)
+			configuration["route"].(object)["final"] = "outer"
+		}, func(client *harness.Client, target *harness.Target) { _, _ = client.Get(target.URL) }},
+		{"DNS server", func(configuration object) {
+			server := names.Server("dns", "tcp")
+			server["detour"] = harness.BalancerTag
+			configuration["dns"] = object{"servers": []object{server}}
+			configuration["outbounds"] = append(configuration["outbounds"].([]object), object{"type": "direct", "tag": "direct"})
+			configuration["route"] = object{"final": "direct", "default_domain_resolver": "dns"}
+		}, func(client *harness.Client, target *harness.Target) {
+			_, _ = client.Get(fmt.Sprintf("http://target.test:%d/", target.Port))
+		}},
+		{"download", func(configuration object) {
+			configuration["outbounds"] = append(configuration["outbounds"].([]object), object{"type": "direct", "tag": "direct"})
+			configuration["route"] = object{"final": "direct", "rules": []object{{"rule_set": "rules", "action": "reject"}}, "rule_set": []object{{
+				"type": "remote", "tag": "rules", "format": "source", "url": rules.URL, "download_detour": harness.BalancerTag, "update_interval": "3s",
+			}}}
+		}, func(*harness.Client, *harness.Target) {}},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			target := harness.StartTarget(t)
+			_, members, tags, _ := startMembers(t, 2)
+			port := harness.FreePort(t)
+			configuration := harness.Monitored(
+				harness.Configuration(port, nil, members...),
+				harness.Monitoring(target, object{"interval": "200ms", "idle_timeout": "1s"}),
+			)
+			story.apply(configuration)
+			process := harness.StartReady(t, configuration)
+			awaitUp(process, 0, tags...)
+			process.Await(0, stopped) // tests are no traffic
+			before := target.Tests()
+			story.wake(harness.NewClient(port), target)
+			harness.Eventually(t, soon, "a round", func() bool {
+				for source, tests := range before {
+					if target.Tests()[source] == tests {
+						return false
+					}
+				}
+				return true
+			})
+		})
+	}
+}
 
+// A connection that keeps moving bytes keeps the rounds going; one that only is there does not (S1.4).
+func TestField15_LongConnection(t *testing.T) {
+	t.Parallel()
+	const stopped = "tests stop until the next connection"
+	target := harness.StartTarget(t)
+	_, members, tags, sources := startMembers(t, 2)
+	port := harness.FreePort(t)
+	process := harness.StartReady(t, harness.Monitored(
+		harness.Configuration(port, nil, members...), harness.Monitoring(target, object{"interval": "200ms", "idle_timeout": "1s"}),
+	))
+	awaitUp(process, 0, tags...)
+	process.Await(0, stopped)
 	mark := process.Log.Mark()
 	live := harness.NewClient(port).Open(t, harness.StartTCPEcho(t)) // wakes it
-	before := target.Tests()[one.Address]
+	before := target.Tests()[sources[0]]
 	// The connection moves bytes until there were more rounds than fit into the idle time.
 	harness.Eventually(t, soon, "rounds go on", func() bool {
 		live.Expect(t, "more")
-		return target.Tests()[one.Address] >= before+12
+		return target.Tests()[sources[0]] >= before+12
 	})
 	if lines := process.Log.Find(mark, stopped); len(lines) > 0 {
 		t.Errorf("a connection was in use: %v", lines)
 	}
 	process.Await(mark, stopped) // it is open still, but says nothing
+}
+
+// The API service's test, which goes to a URL of its own, is one that others make (S2.3).
+func TestMonitor_S2_3_APIServiceTest(t *testing.T) {
+	t.Parallel()
+	target := harness.StartTarget(t)
+	servers, members, tags, sources := startMembers(t, 2)
+	port, apiPort := harness.FreePort(t), harness.FreePort(t)
+	configuration := harness.Monitored(harness.Configuration(port, nil, members...), seldom(target))
+	configuration["services"] = []object{{"type": "api", "listen": "127.0.0.1", "listen_port": apiPort}}
+	process := harness.StartReady(t, configuration)
+	awaitUp(process, 0, tags...)
+	connection, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", apiPort), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	api := daemon.NewStartedServiceClient(connection)
+	mark := process.Log.Mark()
+	servers[1].Become(harness.Refuse)
+	for _, tag := range []string{tags[0], harness.BalancerTag} {
+		if _, err = api.URLTest(t.Context(), &daemon.URLTestRequest{OutboundTag: tag}); err != nil {
+			t.Fatal(err)
+		}
+		before := target.Tests()[sources[0]]
+		// The service's own test fails, for its URL is not to be had here.
+		harness.Eventually(t, soon, "our own test", func() bool { return target.Tests()[sources[0]] > before })
+	}
+	awaitDown(process, mark, tags[1])
+	if lines := process.Log.Find(mark, "member "+tags[0]+" is now"); len(lines) > 0 {
+		t.Errorf("a member that answers was blamed: %v", lines)
+	}
 }
 
 // S1.4: the interval alone is a whole configuration.
@@ -331,4 +427,30 @@ func TestMonitor_NestedSelectionReachesTheOuterGroup(t *testing.T) {
 	clash.Select(t, "chosen", "slow")
 	process.Await(mark, "balancer[balancer]", "member middle", "takes over from chosen")
 	expectShares(t, "selected back", client.Shares(t, target.URL, 3), equally(3, middle.Address))
+}
+
+// A urltest group inside that changes its mind, by a test of its own, is seen outside.
+func TestMonitor_NestedURLTestReachesTheOuterGroup(t *testing.T) {
+	t.Parallel()
+	target, theirs := harness.StartTarget(t), harness.StartTarget(t)
+	one, two, middle := harness.StartFaulty(t, 2), harness.StartFaulty(t, 3), harness.StartFaulty(t, 4)
+	target.DelayTests(one.Address, 500*time.Millisecond)
+	target.DelayTests(middle.Address, 250*time.Millisecond)
+	theirs.DelayTests(two.Address, 800*time.Millisecond)
+	theirs.DelayTests(one.Address, 600*time.Millisecond)
+	port, clash := harness.FreePort(t), harness.NewClash(t)
+	process := harness.StartReady(t, clash.Enable(harness.Monitored(
+		harness.Configuration(port, object{"strategy": "lowest-delay", "cooldown": "0s", "outbounds": []string{"theirs", "middle"}},
+			one.Outbound("one"), two.Outbound("two"), middle.Outbound("middle"),
+			object{"type": "urltest", "tag": "theirs", "outbounds": []string{"one", "two"}, "url": theirs.TestURL}),
+		harness.Monitoring(target, object{"interval": "1h"}),
+	)))
+	process.Await(0, "member middle", "takes over from theirs")
+	process.Await(0, "urltest[theirs]", "outbound two available") // the last of its first tests
+	process.Await(0, "member theirs is now up")
+	mark := process.Log.Mark()
+	theirs.DelayTests(two.Address, 0)
+	clash.TestGroup(t, "theirs")
+	process.Await(mark, "member theirs", "takes over from middle")
+	expectShares(t, "through both groups", harness.NewClient(port).Shares(t, target.URL, 3), equally(3, two.Address))
 }

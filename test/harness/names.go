@@ -9,7 +9,7 @@ import (
 
 // Names is a DNS server of 127.0.0.1 that can be told to misbehave for a name.
 type Names struct {
-	// Port on which it listens.
+	// Port on which it listens, UDP and TCP.
 	Port int
 
 	access  sync.Mutex
@@ -21,23 +21,30 @@ type Names struct {
 // StartNames runs a DNS server that knows no name yet.
 func StartNames(owner Owner) *Names {
 	owner.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		owner.Fatalf("listen for names: %v", err)
-	}
 	n := &Names{
-		Port:    conn.LocalAddr().(*net.UDPAddr).Port,
+		Port:    FreePort(owner),
 		answers: make(map[string][]string), hangs: make(map[string]bool), asked: make(map[string]int),
 	}
-	server := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(n.answer)}
-	go func() { _ = server.ActivateAndServe() }()
-	owner.Cleanup(func() { _ = conn.Close() })
+	for _, network := range []string{"udp", "tcp"} {
+		started, ended := make(chan struct{}), make(chan error, 1)
+		server := &dns.Server{
+			Addr: loopback(n.Port), Net: network, Handler: dns.HandlerFunc(n.answer),
+			NotifyStartedFunc: func() { close(started) },
+		}
+		go func() { ended <- server.ListenAndServe() }()
+		select {
+		case <-started:
+			owner.Cleanup(func() { _ = server.Shutdown() })
+		case err := <-ended:
+			owner.Fatalf("listen for names: %v", err)
+		}
+	}
 	return n
 }
 
-// Server is the DNS server, for a configuration.
-func (n *Names) Server(tag string) JSON {
-	return JSON{"type": "udp", "tag": tag, "server": "127.0.0.1", "server_port": n.Port}
+// Server is the DNS server, for a configuration; network is udp or tcp.
+func (n *Names) Server(tag, network string) JSON {
+	return JSON{"type": network, "tag": tag, "server": "127.0.0.1", "server_port": n.Port}
 }
 
 // Set has a name answered with IPv4 addresses, or, with none, with an error.

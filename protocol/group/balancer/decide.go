@@ -229,6 +229,9 @@ func (s *state) apply(event event, config config, now time.Time, result *actions
 		s.members[event.member].suspect = false
 	case eventMoved:
 		member := &s.members[event.member]
+		if state := event.result.State; state != member.result.State && (state == adapter.StateUp || state == adapter.StateDown) {
+			result.notes = append(result.notes, note{member: event.member, result: event.result})
+		}
 		member.result, member.udp = event.result, event.udp
 		member.average = float64(event.result.Delay)
 	case eventResult:
