@@ -15,9 +15,34 @@ import (
 	"tarazu/test/harness"
 
 	"github.com/sagernet/sing-box"
+	boxOption "github.com/sagernet/sing-box/option"
 	"github.com/sagernet/sing/common/json"
 	M "github.com/sagernet/sing/common/metadata"
 )
+
+// startBox runs a box in this program, as an embedder does; it ends with the test.
+func startBox(t testing.TB, configuration harness.JSON) *box.Box {
+	t.Helper()
+	content, err := harness.Encode(configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := include.Context(context.Background())
+	options, err := json.UnmarshalExtendedContext[option.Options](ctx, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Log = &boxOption.LogOptions{Disabled: true}
+	instance, err := box.New(box.Options{Context: ctx, Options: options.Box()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = instance.Close() }) // again does no harm
+	if err = instance.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return instance
+}
 
 // The counts by which least-connections chooses return to zero (S4.7), however connections end.
 func TestOpenConnections_ReturnToZero(t *testing.T) {
@@ -33,24 +58,7 @@ func TestOpenConnections_ReturnToZero(t *testing.T) {
 		harness.JSON{"type": "direct", "tag": "direct"},
 		harness.JSON{"type": "balancer", "tag": "udp", "strategy": "least-connections", "outbounds": []string{"direct"}})
 	laboratory["route"].(harness.JSON)["rules"] = []harness.JSON{{"network": "udp", "outbound": "udp"}}
-	configuration, err := harness.Encode(laboratory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := include.Context(context.Background())
-	options, err := json.UnmarshalExtendedContext[option.Options](ctx, configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Log.Disabled = true
-	instance, err := box.New(box.Options{Context: ctx, Options: options.Box()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err = instance.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer instance.Close() // again does no harm
+	instance := startBox(t, laboratory)
 	groupOf := func(tag string) *balancer.Outbound {
 		it, _ := instance.Outbound().Outbound(tag)
 		return it.(*balancer.Outbound)
@@ -90,6 +98,7 @@ func TestOpenConnections_ReturnToZero(t *testing.T) {
 	destination := M.ParseSocksaddrHostPort("127.0.0.1", uint16(target.Port))
 	held := make([]net.Conn, 6)
 	for i := range held {
+		var err error
 		if held[i], err = group.DialContext(t.Context(), "tcp", destination); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +146,7 @@ func TestOpenConnections_ReturnToZero(t *testing.T) {
 		connections.Go(func() { _, _ = client.Get(target.URL) })
 	}
 	harness.Eventually(t, 10*time.Second, "connections are open", func() bool { return open() > 5 })
-	if err = instance.Close(); err != nil {
+	if err := instance.Close(); err != nil {
 		t.Error(err)
 	}
 	connections.Wait()

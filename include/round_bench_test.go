@@ -8,15 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"tarazu/include"
 	"tarazu/option"
 	"tarazu/protocol/group/balancer"
 	"tarazu/test/harness"
 
-	box "github.com/sagernet/sing-box"
 	"github.com/sagernet/sing-box/adapter"
 	"github.com/sagernet/sing-box/common/urltest"
-	"github.com/sagernet/sing/common/json"
 )
 
 // BenchmarkTests compares the monitor's tests of 1,000 members in 20 groups with a bare loop of urltest.URLTest over the
@@ -33,26 +30,10 @@ func BenchmarkTests(b *testing.B) {
 	for i := range groups {
 		outbounds = append(outbounds, harness.JSON{"type": "balancer", "tag": fmt.Sprint("group-", i), "outbounds": tags, "strategy": option.Strategies[i%7]})
 	}
-	configuration, err := harness.Encode(harness.Monitored(
-		harness.JSON{"log": harness.JSON{"disabled": true}, "outbounds": outbounds},
-		harness.Monitoring(target, harness.JSON{"interval": "1h", "workers": workers, "debounce_window": "500ms"}),
+	ctx := context.Background()
+	instance := startBox(b, harness.Monitored(
+		harness.JSON{"outbounds": outbounds}, harness.Monitoring(target, harness.JSON{"interval": "1h", "workers": workers}),
 	))
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx := include.Context(context.Background())
-	options, err := json.UnmarshalExtendedContext[option.Options](ctx, configuration)
-	if err != nil {
-		b.Fatal(err)
-	}
-	instance, err := box.New(box.Options{Context: ctx, Options: options.Box()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err = instance.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer instance.Close()
 	it, _ := instance.Outbound().Outbound("group-0")
 	group := it.(*balancer.Outbound)
 	if delays, _ := group.URLTest(ctx); len(delays) != members { // the first round is over

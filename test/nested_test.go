@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"testing"
+	"time"
 
 	"tarazu/test/harness"
 )
@@ -63,4 +64,60 @@ func TestNested_KeysHoldAndDoNotRunInStep(t *testing.T) {
 	if again := table(); !maps.Equal(again, first) {
 		t.Errorf("keys move over a restart:\n%v\n%v", first, again)
 	}
+}
+
+// A change of a selector inside is seen outside at once, whatever tests say when (S5.4).
+func TestMonitor_NestedSelectionReachesTheOuterGroup(t *testing.T) {
+	t.Parallel()
+	target := harness.StartTarget(t)
+	slow, fast, middle := harness.StartFaulty(t, 2), harness.StartFaulty(t, 3), harness.StartFaulty(t, 4)
+	target.DelayTests(slow.Address, 600*time.Millisecond)
+	target.DelayTests(middle.Address, 250*time.Millisecond)
+	port, clash := harness.FreePort(t), harness.NewClash(t)
+	configuration := clash.Enable(harness.Monitored(
+		harness.Configuration(port, object{"strategy": "lowest-delay", "cooldown": "0s", "outbounds": []string{"chosen", "middle"}},
+			slow.Outbound("slow"), fast.Outbound("fast"), middle.Outbound("middle"),
+			object{"type": "balancer", "tag": "inner", "strategy": "failover", "outbounds": []string{"fast"}},
+			object{"type": "selector", "tag": "chosen", "outbounds": []string{"slow", "inner"}}),
+		harness.Monitoring(target, object{"interval": "1h"}),
+	))
+	process := harness.StartReady(t, configuration)
+	process.Await(0, "balancer[balancer]", "member middle", "takes over from chosen")
+	process.Await(0, "balancer[balancer]", "member chosen is now up")
+	client := harness.NewClient(port)
+	expectShares(t, "at first", client.Shares(t, target.URL, 3), equally(3, middle.Address))
+	mark := process.Log.Mark()
+	clash.Select(t, "chosen", "inner")
+	process.Await(mark, "balancer[balancer]", "member chosen", "takes over from middle")
+	expectShares(t, "selected", client.Shares(t, target.URL, 3), equally(3, fast.Address))
+	mark = process.Log.Mark()
+	clash.Select(t, "chosen", "slow")
+	process.Await(mark, "balancer[balancer]", "member middle", "takes over from chosen")
+	expectShares(t, "selected back", client.Shares(t, target.URL, 3), equally(3, middle.Address))
+}
+
+// A urltest group inside that changes its mind, by a test of its own, is seen outside.
+func TestMonitor_NestedURLTestReachesTheOuterGroup(t *testing.T) {
+	t.Parallel()
+	target, theirs := harness.StartTarget(t), harness.StartTarget(t)
+	one, two, middle := harness.StartFaulty(t, 2), harness.StartFaulty(t, 3), harness.StartFaulty(t, 4)
+	target.DelayTests(one.Address, 500*time.Millisecond)
+	target.DelayTests(middle.Address, 250*time.Millisecond)
+	theirs.DelayTests(two.Address, 800*time.Millisecond)
+	theirs.DelayTests(one.Address, 600*time.Millisecond)
+	port, clash := harness.FreePort(t), harness.NewClash(t)
+	process := harness.StartReady(t, clash.Enable(harness.Monitored(
+		harness.Configuration(port, object{"strategy": "lowest-delay", "cooldown": "0s", "outbounds": []string{"theirs", "middle"}},
+			one.Outbound("one"), two.Outbound("two"), middle.Outbound("middle"),
+			object{"type": "urltest", "tag": "theirs", "outbounds": []string{"one", "two"}, "url": theirs.TestURL}),
+		harness.Monitoring(target, object{"interval": "1h"}),
+	)))
+	process.Await(0, "member middle", "takes over from theirs")
+	process.Await(0, "urltest[theirs]", "outbound two available") // the last of its first tests
+	process.Await(0, "member theirs is now up")
+	mark := process.Log.Mark()
+	theirs.DelayTests(two.Address, 0)
+	clash.TestGroup(t, "theirs")
+	process.Await(mark, "member theirs", "takes over from middle")
+	expectShares(t, "through both groups", harness.NewClient(port).Shares(t, target.URL, 3), equally(3, two.Address))
 }

@@ -15,9 +15,15 @@ type Stream struct {
 // StartTCPEcho runs a TCP target that sends back what it gets. It returns where it listens.
 func StartTCPEcho(owner Owner) (address string) {
 	owner.Helper()
+	return serveTCP(owner, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+}
+
+// serveTCP has each connection to a port of 127.0.0.1 served, and closed afterwards. It returns where it listens.
+func serveTCP(owner Owner, serve func(conn net.Conn)) (address string) {
+	owner.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		owner.Fatalf("listen for the echo: %v", err)
+		owner.Fatalf("listen for a target: %v", err)
 	}
 	owner.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -28,7 +34,7 @@ func StartTCPEcho(owner Owner) (address string) {
 			}
 			go func() {
 				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
+				serve(conn)
 			}()
 		}
 	}()

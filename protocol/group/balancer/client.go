@@ -15,7 +15,7 @@ import (
 // client is the connection that an inbound accepted. It finds out whether the client left, or was there when its
 // connection through a member ended (S5.3a). Whoever copies it unwraps it.
 type client struct {
-	net.Conn
+	stream
 	remote atomic.Pointer[conn]
 	state  atomic.Uint32
 }
@@ -71,10 +71,3 @@ func (c *client) CloseWrite() error {
 	}
 	return c.Close()
 }
-
-func (c *client) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(c.Conn) }
-func (c *client) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(c.Conn) }
-
-func (c *client) ReaderReplaceable() bool { return true }
-func (c *client) WriterReplaceable() bool { return true }
-func (c *client) Upstream() any           { return c.Conn }

@@ -30,9 +30,23 @@ func (m *meter) moved(int64) {
 	}
 }
 
+// stream is a connection inside another: whoever copies the outer one may take the inner instead.
+type stream struct {
+	net.Conn
+}
+
+// A protocol that greets the far side with the first data sent says so; some say it in a way that sing does not look
+// for behind a wrapper.
+func (s stream) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(s.Conn) }
+func (s stream) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(s.Conn) }
+
+func (s stream) ReaderReplaceable() bool { return true }
+func (s stream) WriterReplaceable() bool { return true }
+func (s stream) Upstream() any           { return s.Conn }
+
 // conn is a tracked stream.
 type conn struct {
-	net.Conn
+	stream
 	meter
 	link link
 	// client is the inbound's side; nil where the connection was opened inside the box.
@@ -45,7 +59,7 @@ type conn struct {
 }
 
 func (t *tracker) newConn(ctx context.Context, upstream net.Conn) net.Conn {
-	c := &conn{Conn: upstream, meter: meter{t, monitoring.IsTest(ctx)}}
+	c := &conn{stream: stream{upstream}, meter: meter{t, monitoring.IsTest(ctx)}}
 	if c.client = clientOf(ctx); c.client != nil {
 		c.client.remote.Store(c)
 		c.greets = c.NeedHandshakeForWrite()
@@ -130,15 +144,6 @@ func (c *conn) CloseWrite() error {
 	}
 	return c.Close()
 }
-
-// A protocol that greets the far side with the first data sent says so; some say it in a way that sing does not look
-// for behind a wrapper.
-func (c *conn) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(c.Conn) }
-func (c *conn) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(c.Conn) }
-
-func (c *conn) ReaderReplaceable() bool { return true }
-func (c *conn) WriterReplaceable() bool { return true }
-func (c *conn) Upstream() any           { return c.Conn }
 
 // packetConn is a tracked association.
 type packetConn struct {

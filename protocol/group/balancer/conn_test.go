@@ -65,7 +65,7 @@ func TestConn_S5_3a_CopiesTakeTheCountersOff(t *testing.T) {
 	if !c.received.Load() || !c.sent.Load() || monitor.count != 2 {
 		t.Fatal("not counted")
 	}
-	if reader, _ := N.UnwrapCountReader(&client{Conn: c.Conn}, nil); reader != c.Conn {
+	if reader, _ := N.UnwrapCountReader(&client{stream: stream{c.Conn}}, nil); reader != c.Conn {
 		t.Fatal("a client's connection is not unwrapped")
 	}
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -158,7 +158,7 @@ func TestConn_S5_3a_WhoFailed(t *testing.T) {
 	} {
 		t.Run(it.name, func(t *testing.T) {
 			inbound, there, _, _ := tracked(t, t.Context())
-			client := &client{Conn: inbound.Conn}
+			client := &client{stream: stream{inbound.Conn}}
 			c, _, _, retests := tracked(t, withClient(t.Context(), client))
 			it.steps(c, client, there)
 			_ = c.Close() // again and again counts once
