@@ -22,6 +22,9 @@ import (
 // maxHeader is the most that a test reads of an answer.
 const maxHeader = 8 << 10
 
+// buffer is enough for most of them.
+const buffer = 1 << 10
+
 // urlProbe tests an outbound by an HTTP request through it (SPEC S1.4, `probe: url`). The URLs are tried in order and
 // the first that answers decides; ctx bounds them all. The time is that of the request and of opening its connection.
 func urlProbe(ctx context.Context, detour N.Dialer, settings option.MonitoringSettings) (time.Duration, error) {
@@ -74,6 +77,8 @@ func request(ctx context.Context, detour N.Dialer, link string, settings option.
 		},
 		TLSClientConfig:        &tls.Config{Time: ntp.TimeFuncFromContext(ctx), RootCAs: box.RootPoolFromContext(ctx)},
 		MaxResponseHeaderBytes: maxHeader,
+		ReadBufferSize:         buffer,
+		WriteBufferSize:        buffer,
 	}
 	defer transport.CloseIdleConnections()
 	if err = head(ctx, transport, link, settings.ExpectedStatus); err != nil {

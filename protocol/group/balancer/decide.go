@@ -161,8 +161,9 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 	}
 	current := &snapshot{members: after.members}
 	choices := [networks]choice{}
-	for n := range networks {
-		view := after.view(config, n, why, now)
+	views := after.views(config, why, now)
+	for n, view := range views {
+		n := network(n)
 		choices[n] = config.strategy.choose(view, after.networks[n].memory)
 		if choices[n].uses == nil {
 			choices[n].uses = view.alive
@@ -175,7 +176,7 @@ func decide(config config, before state, events []event, why cause, now time.Tim
 		result.wakeAt(view.wake, now)
 	}
 	current.carriesUDP = after.carriesUDP()
-	after.shown = shownMember(after, after.view(config, networkTCP, why, now))
+	after.shown = shownMember(after, views[networkTCP])
 	current.shown = max(after.shown, 0) // the first while nothing is known
 	result.reselected = after.shown != before.shown || after.carriesUDP() != before.carriesUDP()
 	after.settle(choices, now, &result)

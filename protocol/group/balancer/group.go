@@ -178,6 +178,7 @@ func urgencyOf(event event, state state) urgency {
 type batch struct {
 	window time.Duration
 	events []event
+	spare  []event // the space of those taken before
 	due    time.Time
 	taken  time.Time
 }
@@ -217,8 +218,9 @@ func (b *batch) ready(now time.Time) []event {
 	return b.take(now)
 }
 
+// take returns the events, until it is called again.
 func (b *batch) take(now time.Time) []event {
-	events := b.events
-	b.events, b.due, b.taken = nil, time.Time{}, now
-	return events
+	b.events, b.spare = b.spare[:0], b.events
+	b.due, b.taken = time.Time{}, now
+	return b.spare
 }

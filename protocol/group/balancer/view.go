@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"tarazu/adapter"
@@ -32,6 +33,18 @@ func (m member) delay() uint16 {
 // acceptableDelay is the largest delay with which a member counts as alive (S3.2).
 func acceptableDelay(fastest uint16, ratio float64) uint16 {
 	return uint16(min(float64(max(delayFloor, fastest))*ratio, maxDelay))
+}
+
+// views returns what a strategy may look at, which it does not change. Both networks often consider the same members.
+func (s *state) views(config config, why cause, now time.Time) (views [networks]view) {
+	views[networkTCP] = s.view(config, networkTCP, why, now)
+	if slices.ContainsFunc(s.members, func(m member) bool { return !m.udp }) && s.carriesUDP() {
+		views[networkUDP] = s.view(config, networkUDP, why, now)
+	} else {
+		views[networkUDP] = views[networkTCP]
+		views[networkUDP].udp = true
+	}
+	return views
 }
 
 // view returns what a strategy may look at for one network: the members that carry it, or all where none does (S3.3).
