@@ -1,7 +1,7 @@
 # make          the list of commands
 # make run      build, and see it balance real traffic between local servers (CONFIG=path: run that file instead)
 # make test     everything that has to pass before a change goes in
-# make bench    what a choice costs
+# make bench    what a choice costs, and a test of a member
 # make build    ./sing-box (NAME= another name, TAGS= other build tags)
 # make install  into PREFIX=/usr/local
 

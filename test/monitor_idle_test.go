@@ -29,8 +29,10 @@ func TestField15_OnlyAWayOut(t *testing.T) {
 		{"detour", func(configuration object) {
 			outer := harness.StartFaulty(t, 4).Outbound("outer")
 			outer["detour"] = harness.BalancerTag
-			configuration["outbounds"] = append(configuration["outbounds"].([]object), outer)
-			configuration["route"].(object)["final"] = "outer"
+			// A group around it has it tested, by way of the group that is only a way out.
+			configuration["outbounds"] = append(configuration["outbounds"].([]object), outer,
+				object{"type": "balancer", "tag": "last", "outbounds": []string{"outer"}})
+			configuration["route"].(object)["final"] = "last"
 		}, func(client *harness.Client, target *harness.Target) { _, _ = client.Get(target.URL) }},
 		{"DNS server", func(configuration object) {
 			server := names.Server("dns", "tcp")

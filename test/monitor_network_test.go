@@ -31,28 +31,36 @@ func TestField6_NetworkGoesAndComes(t *testing.T) {
 		return source
 	}
 	used := use("at first")
-	mark := process.Log.Mark()
-	const first, second = "192.0.2.2/24", "198.51.100.2/24"
-	harness.Uplink{Name: "uplink", Address: first, Gateway: "192.0.2.1"}.Disconnect(t)
+	mark, before := process.Log.Mark(), target.Tests()
+	expectOneRound := func(when string, uplink harness.Uplink) {
+		t.Helper()
+		process.Await(mark, "updated default interface "+uplink.Name)
+		target.AwaitRounds(t, 1, sources...)
+		for _, source := range sources {
+			if tests := target.Tests()[source] - before[source]; tests != 1 {
+				t.Errorf("%s: %d tests of %s, not one", when, tests, source)
+			}
+		}
+		if again := use(when); again != used {
+			t.Errorf("%s: %s is used, not %s", when, again, used)
+		}
+		for _, words := range []string{"is now", "takes over", "no member answers"} {
+			if lines := process.Log.Find(mark, words); len(lines) > 0 {
+				t.Errorf("%s: somebody was blamed: %v", when, lines)
+			}
+		}
+		mark, before = process.Log.Mark(), target.Tests()
+	}
+	better := harness.Uplink{Name: "better", Address: "198.51.100.2/24", Gateway: "198.51.100.1", Metric: 50}
+	better.Connect(t)
+	expectOneRound("a better network", better)
+
+	harness.FirstUplink.Disconnect(t)
+	better.Disconnect(t)
 	process.Await(mark, "missing default interface")
-	before := target.Tests()
 	if again := use("without a network"); again != used {
 		t.Errorf("%s is used without a network, not %s", again, used)
 	}
-	harness.Uplink{Name: "other", Address: second, Gateway: "198.51.100.1"}.Connect(t)
-	process.Await(mark, "updated default interface other")
-	target.AwaitRounds(t, 1, sources...)
-	for _, source := range sources {
-		if tests := target.Tests()[source] - before[source]; tests != 1 {
-			t.Errorf("%d tests of %s, not one", tests, source)
-		}
-	}
-	if again := use("on another network"); again != used {
-		t.Errorf("%s is used on another network, not %s", again, used)
-	}
-	for _, words := range []string{"is now", "takes over", "no member answers"} {
-		if lines := process.Log.Find(mark, words); len(lines) > 0 {
-			t.Errorf("somebody was blamed: %v", lines)
-		}
-	}
+	harness.FirstUplink.Connect(t)
+	expectOneRound("a network again", harness.FirstUplink)
 }

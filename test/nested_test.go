@@ -121,3 +121,29 @@ func TestMonitor_NestedURLTestReachesTheOuterGroup(t *testing.T) {
 	process.Await(mark, "member theirs", "takes over from middle")
 	expectShares(t, "through both groups", harness.NewClient(port).Shares(t, target.URL, 3), equally(3, two.Address))
 }
+
+// A balancer inside that changes its mind when its time has come, and nothing else happens, is seen outside at once.
+func TestMonitor_NestedCooldownReachesTheOuterGroup(t *testing.T) {
+	t.Parallel()
+	target := harness.StartTarget(t)
+	dead, slow, fast, middle := harness.StartFaulty(t, 2), harness.StartFaulty(t, 3), harness.StartFaulty(t, 4), harness.StartFaulty(t, 5)
+	dead.Become(harness.Refuse)
+	target.DelayTests(slow.Address, 600*time.Millisecond)
+	target.DelayTests(fast.Address, 900*time.Millisecond)
+	target.DelayTests(middle.Address, 250*time.Millisecond)
+	port, clash := harness.FreePort(t), harness.NewClash(t)
+	process := harness.StartReady(t, clash.Enable(harness.Monitored(
+		harness.Configuration(port, object{"strategy": "lowest-delay", "cooldown": "0s", "outbounds": []string{"inner", "middle"}},
+			dead.Outbound("dead"), slow.Outbound("slow"), fast.Outbound("fast"), middle.Outbound("middle"),
+			object{"type": "balancer", "tag": "inner", "strategy": "lowest-delay", "cooldown": "2s", "outbounds": []string{"dead", "slow", "fast"}}),
+		harness.Monitoring(target, object{"interval": "1h"}),
+	)))
+	process.Await(0, "balancer[inner]", "member slow", "takes over from dead")
+	process.Await(0, "balancer[inner]", "member fast is now up")
+	mark := process.Log.Mark()
+	target.DelayTests(fast.Address, 0)
+	clash.TestGroup(t, "inner")
+	process.Await(mark, "balancer[inner]", "member fast", "takes over from slow")
+	process.Await(mark, "balancer[balancer]", "member inner", "takes over from middle")
+	expectShares(t, "through both groups", harness.NewClient(port).Shares(t, target.URL, 3), equally(3, fast.Address))
+}

@@ -18,8 +18,8 @@ import (
 const namespaceVariable = "TARAZU_NAMESPACE"
 
 // InNamespace has a test run as root in a network namespace of its own: the test program is started again for this test
-// alone. It returns true there, where the loopback is up and Uplink leads to everywhere else, which is nowhere; and
-// false where the test is to return.
+// alone. It returns true there, where the loopback is up and FirstUplink leads to everywhere else, which is nowhere;
+// and false where the test is to return.
 func InNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(namespaceVariable) != "" {
@@ -30,7 +30,7 @@ func InNamespace(t *testing.T) bool {
 		if err != nil {
 			t.Fatalf("set up the loopback: %v", err)
 		}
-		Uplink{Name: "uplink", Address: "192.0.2.2/24", Gateway: "192.0.2.1"}.Connect(t)
+		FirstUplink.Connect(t)
 		return true
 	}
 	if os.Getuid() != 0 {
@@ -56,7 +56,12 @@ type Uplink struct {
 	Name string
 	// Address with the length of its prefix, and Gateway in the same network.
 	Address, Gateway string
+	// Metric of the route; the lowest counts.
+	Metric int
 }
+
+// FirstUplink is that of a new namespace.
+var FirstUplink = Uplink{Name: "first", Address: "192.0.2.2/24", Gateway: "192.0.2.1", Metric: 100}
 
 // Connect makes the interface and gives it the default route.
 func (u Uplink) Connect(owner Owner) {
@@ -86,7 +91,7 @@ func (u Uplink) configure(link netlink.Link) error {
 	if err = errors.Join(netlink.LinkSetUp(link), netlink.LinkSetUp(far)); err != nil {
 		return err
 	}
-	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(u.Gateway)})
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(u.Gateway), Priority: u.Metric})
 }
 
 // Disconnect removes the interface, and with it the route.
