@@ -7,15 +7,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sagernet/sing-box/common/interrupt"
 	"github.com/sagernet/sing/common/bufio/deadline"
 	E "github.com/sagernet/sing/common/exceptions"
 	N "github.com/sagernet/sing/common/network"
 )
 
-// client is the connection that an inbound accepted. It finds out whether the client left, or was there when its
-// connection through a member ended (S5.3a). Whoever copies it unwraps it.
+// client is the connection that an inbound accepted, and the context in which its connection through a member is opened:
+// one object, for there may be a hundred thousand. It finds out whether the client left, or was there when its connection
+// through a member ended (S5.3a). Whoever copies it unwraps it.
 type client struct {
 	stream
+	parent context.Context
 	remote atomic.Pointer[conn]
 	state  atomic.Uint32
 }
@@ -31,22 +34,48 @@ const (
 	clientLeft
 )
 
-type clientKey struct{}
-
-func withClient(ctx context.Context, it *client) context.Context {
-	return context.WithValue(ctx, clientKey{}, it)
+// accepted returns a connection that an inbound accepted.
+func accepted(ctx context.Context, conn net.Conn) *client {
+	return &client{stream: stream{conn}, parent: ctx}
 }
 
+// context is the one in which the client's connection through a member is opened.
+func (c *client) context() context.Context {
+	return (*clientContext)(c)
+}
+
+// clientOf returns the client for which a connection is opened; nil where it is opened inside the box.
 func clientOf(ctx context.Context) *client {
 	it, _ := ctx.Value(clientKey{}).(*client)
 	return it
+}
+
+// clientContext is a client as a context: of a connection from an inbound (S6.2), and of the client itself.
+type clientContext client
+
+type clientKey struct{}
+
+var externalContext = interrupt.ContextWithIsExternalConnection(context.Background())
+
+func (c *clientContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+func (c *clientContext) Done() <-chan struct{}       { return c.parent.Done() }
+func (c *clientContext) Err() error                  { return c.parent.Err() }
+
+func (c *clientContext) Value(key any) any {
+	if key == (clientKey{}) {
+		return (*client)(c)
+	}
+	if value := externalContext.Value(key); value != nil {
+		return value
+	}
+	return c.parent.Value(key)
 }
 
 // Close asks, before it closes, whether the client is still there, if somebody wants to know.
 func (c *client) Close() error {
 	if c.state.Load() == clientOpen {
 		state := clientLeft
-		if remote := c.remote.Load(); remote != nil && !remote.received.Load() && isThere(c.Conn) {
+		if remote := c.remote.Load(); remote != nil && !remote.has(received) && isThere(c.Conn) {
 			state = clientAlive
 		}
 		c.state.CompareAndSwap(clientOpen, state)

@@ -10,25 +10,11 @@ import (
 
 	"tarazu/experimental/monitoring"
 
-	"github.com/sagernet/sing-box/common/interrupt"
 	"github.com/sagernet/sing/common/buf"
 	"github.com/sagernet/sing/common/bufio"
 	M "github.com/sagernet/sing/common/metadata"
 	N "github.com/sagernet/sing/common/network"
 )
-
-// meter tells the monitor of traffic (S1.4). Whoever copies a connection takes it off and calls its functions, so that a
-// copy inside the kernel stays one.
-type meter struct {
-	tracker *tracker
-	isTest  bool
-}
-
-func (m *meter) moved(int64) {
-	if !m.isTest {
-		m.tracker.monitor.Touch(context.Background())
-	}
-}
 
 // stream is a connection inside another: whoever copies the outer one may take the inner instead.
 type stream struct {
@@ -47,40 +33,51 @@ func (s stream) Upstream() any           { return s.Conn }
 // conn is a tracked stream.
 type conn struct {
 	stream
-	meter
-	link link
+	link
 	// client is the inbound's side; nil where the connection was opened inside the box.
-	client                   *client
-	sent, received, finished atomic.Bool
-	// broken says that the member's side failed.
-	broken atomic.Bool
-	// greets says that the protocol speaks to the member with the first data, or without any after a while.
-	greets bool
+	client *client
+	// past is what the connection has been through.
+	past atomic.Uint32
 }
 
+const (
+	// sent and received say that some data was.
+	sent uint32 = 1 << iota
+	received
+	// finished says that the client has nothing more to send.
+	finished
+	// broken says that the member's side failed.
+	broken
+	// greets says that the protocol speaks to the member with the first data, or without any after a while.
+	greets
+)
+
 func (t *tracker) newConn(ctx context.Context, upstream net.Conn) net.Conn {
-	c := &conn{stream: stream{upstream}, meter: meter{t, monitoring.IsTest(ctx)}}
-	if c.client = clientOf(ctx); c.client != nil {
+	c := &conn{stream: stream{upstream}, client: clientOf(ctx)}
+	if c.client != nil {
 		c.client.remote.Store(c)
-		c.greets = c.NeedHandshakeForWrite()
+		if c.NeedHandshakeForWrite() {
+			c.past.Store(greets)
+		}
 	}
-	t.add(&c.link, interrupt.IsExternalConnectionFromContext(ctx), upstream.Close)
+	t.add(ctx, &c.link, upstream)
 	return c
 }
 
+func (c *conn) has(been uint32) bool {
+	return c.past.Load()&been != 0
+}
+
 func (c *conn) countRead(n int64) {
-	if !c.received.Load() {
-		c.received.Store(true)
+	if !c.has(received) {
+		c.past.Or(received)
 	}
 	c.moved(n)
 }
 
 func (c *conn) countWritten(n int64) {
-	if !c.sent.Load() {
-		c.sent.Store(true)
-		if c.broken.Load() {
-			c.failed() // what was written was counted after the answer to it was seen
-		}
+	if !c.has(sent) && c.past.Or(sent)&broken != 0 {
+		c.failed() // what was written was counted after the answer to it was seen
 	}
 	c.moved(n)
 }
@@ -91,7 +88,7 @@ func (c *conn) Read(content []byte) (int, error) {
 	switch {
 	case count > 0:
 		c.countRead(int64(count))
-	case err != nil && c.client == nil && c.sent.Load() && !isOwnDoing(err):
+	case err != nil && c.client == nil && c.has(sent) && !isOwnDoing(err):
 		c.failed()
 	}
 	return count, err
@@ -120,9 +117,9 @@ func (c *conn) UnwrapWriter() (io.Writer, []N.CountFunc) {
 // Close has the member tested if the connection broke on the member's side: what copies closes the side that failed
 // first. A client that is still there while its side is closed had data that the member did not take.
 func (c *conn) Close() error {
-	if c.link.remove() && c.client != nil && !c.finished.Load() && c.client.state.Load() != clientLeft {
-		c.broken.Store(true)
-		if c.client.state.Load() == clientAlive || c.sent.Load() || c.greets && !c.NeedHandshakeForWrite() {
+	if c.remove() && c.client != nil && !c.has(finished) && c.client.state.Load() != clientLeft {
+		before := c.past.Or(broken)
+		if c.client.state.Load() == clientAlive || before&sent != 0 || before&greets != 0 && !c.NeedHandshakeForWrite() {
 			c.failed()
 		}
 	}
@@ -131,14 +128,14 @@ func (c *conn) Close() error {
 
 // failed has the member tested unless the connection received something (S5.3a).
 func (c *conn) failed() {
-	if !c.received.Load() {
+	if !c.has(received) {
 		c.tracker.retest()
 	}
 }
 
 // CloseWrite ends one direction where the member's protocol can, else both.
 func (c *conn) CloseWrite() error {
-	c.finished.Store(true)
+	c.past.Or(finished)
 	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
 		return duplex.CloseWrite()
 	}
@@ -148,13 +145,12 @@ func (c *conn) CloseWrite() error {
 // packetConn is a tracked association.
 type packetConn struct {
 	N.NetPacketConn
-	meter
-	link link
+	link
 }
 
 func (t *tracker) newPacketConn(ctx context.Context, upstream net.PacketConn) net.PacketConn {
-	c := &packetConn{NetPacketConn: bufio.NewPacketConn(upstream), meter: meter{t, monitoring.IsTest(ctx)}}
-	t.add(&c.link, interrupt.IsExternalConnectionFromContext(ctx), upstream.Close)
+	c := &packetConn{NetPacketConn: bufio.NewPacketConn(upstream)}
+	t.add(ctx, &c.link, upstream)
 	return c
 }
 
@@ -201,7 +197,7 @@ func (c *packetConn) UnwrapPacketWriter() (N.PacketWriter, []N.CountFunc) {
 }
 
 func (c *packetConn) Close() error {
-	c.link.remove()
+	c.remove()
 	return c.NetPacketConn.Close()
 }
 

@@ -36,17 +36,17 @@ func tracked(t *testing.T, ctx context.Context) (connection *conn, far *net.TCPC
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted, err := listener.Accept()
+	farConn, err := listener.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = near.Close()
-		_ = accepted.Close()
+		_ = farConn.Close()
 	})
 	monitor, retests = new(touches), new(int)
 	tracker := &tracker{load: new(load), monitor: monitor, retest: func() { *retests++ }}
-	return tracker.newConn(ctx, near).(*conn), accepted.(*net.TCPConn), monitor, retests
+	return tracker.newConn(ctx, near).(*conn), farConn.(*net.TCPConn), monitor, retests
 }
 
 // Whoever copies gets the connection itself, so that the kernel can copy, and counts all the same.
@@ -62,7 +62,7 @@ func TestConn_S5_3a_CopiesTakeTheCountersOff(t *testing.T) {
 		t.Fatal(writer, len(counters))
 	}
 	counters[0](1)
-	if !c.received.Load() || !c.sent.Load() || monitor.count != 2 {
+	if !c.has(received) || !c.has(sent) || monitor.count != 2 {
 		t.Fatal("not counted")
 	}
 	if reader, _ := N.UnwrapCountReader(&client{stream: stream{c.Conn}}, nil); reader != c.Conn {
@@ -158,8 +158,8 @@ func TestConn_S5_3a_WhoFailed(t *testing.T) {
 	} {
 		t.Run(it.name, func(t *testing.T) {
 			inbound, there, _, _ := tracked(t, t.Context())
-			client := &client{stream: stream{inbound.Conn}}
-			c, _, _, retests := tracked(t, withClient(t.Context(), client))
+			client := accepted(t.Context(), inbound.Conn)
+			c, _, _, retests := tracked(t, client.context())
 			it.steps(c, client, there)
 			_ = c.Close() // again and again counts once
 			if *retests != it.retests {

@@ -109,9 +109,8 @@ func (o *Outbound) ListenSerialNetworkPacket(ctx context.Context, destination M.
 
 // NewConnection takes a connection from an inbound.
 func (o *Outbound) NewConnection(ctx context.Context, conn net.Conn, metadata box.InboundContext, onClose N.CloseHandlerFunc) {
-	it := &client{stream: stream{conn}}
-	ctx = withClient(interrupt.ContextWithIsExternalConnection(ctx), it)
-	o.connections.NewConnection(ctx, o, it, metadata, onClose)
+	client := accepted(ctx, conn)
+	o.connections.NewConnection(client.context(), o, client, metadata, onClose)
 }
 
 // NewPacketConnection takes an association from an inbound.

@@ -1,10 +1,15 @@
 package balancer
 
 import (
+	"context"
+	"io"
 	"sync"
 	"sync/atomic"
 
 	"tarazu/adapter"
+	"tarazu/experimental/monitoring"
+
+	"github.com/sagernet/sing-box/common/interrupt"
 )
 
 // tracker keeps the open connections of one member on one network (S6.1). It is split into shards, so that connections
@@ -33,18 +38,21 @@ type shard struct {
 type link struct {
 	next, previous *link
 	tracker        *tracker
-	shard          *shard
-	external       bool
-	close          func() error
+	upstream       io.Closer
+	shard          uint8
+	// external says that the connection came from an inbound (S6.2), isTest that it is a test's, which is no traffic (S1.4).
+	external, isTest bool
 }
 
-// add puts a connection into the tracker. external says that it came from an inbound (S6.2); end closes it.
-func (t *tracker) add(l *link, external bool, end func() error) {
-	l.tracker, l.external, l.close = t, external, end
-	l.shard = &t.shards[t.next.Add(1)%trackerShards]
-	l.shard.access.Lock()
-	defer l.shard.access.Unlock()
-	head := &l.shard.head
+// add puts a connection into the tracker, which closes upstream when a rule says so.
+func (t *tracker) add(ctx context.Context, l *link, upstream io.Closer) {
+	l.tracker, l.upstream = t, upstream
+	l.external, l.isTest = interrupt.IsExternalConnectionFromContext(ctx), monitoring.IsTest(ctx)
+	l.shard = uint8(t.next.Add(1) % trackerShards)
+	shard := &t.shards[l.shard]
+	shard.access.Lock()
+	defer shard.access.Unlock()
+	head := &shard.head
 	if head.next == nil {
 		head.next, head.previous = head, head
 	}
@@ -52,14 +60,22 @@ func (t *tracker) add(l *link, external bool, end func() error) {
 	head.previous.next, head.previous = l, l
 }
 
+// moved tells the monitor of traffic (S1.4).
+func (l *link) moved(int64) {
+	if !l.isTest {
+		l.tracker.monitor.Touch(context.Background())
+	}
+}
+
 // remove takes a connection out and reports whether it was there; again and again does no harm.
 func (l *link) remove() bool {
-	l.shard.access.Lock()
+	shard := &l.tracker.shards[l.shard]
+	shard.access.Lock()
 	linked := l.next != nil
 	if linked {
 		l.unlink()
 	}
-	l.shard.access.Unlock()
+	shard.access.Unlock()
 	if linked {
 		l.tracker.load.open.Add(-1)
 	}
@@ -90,7 +106,7 @@ func (t *tracker) closeAll(external bool) int {
 	}
 	t.load.open.Add(-int64(len(doomed)))
 	for _, l := range doomed {
-		_ = l.close()
+		_ = l.upstream.Close()
 	}
 	return len(doomed)
 }
