@@ -152,7 +152,7 @@ func TestConn_S5_3a_WhoFailed(t *testing.T) {
 		}, 0},
 		{"a rule closes", func(c *conn, it *client, _ net.Conn) {
 			c.countWritten(5)
-			c.tracker.closeAll(true)
+			closeAll(c.tracker.take(true))
 			_, _ = c.Close(), it.Close()
 		}, 0},
 	} {

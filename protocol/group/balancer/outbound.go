@@ -9,6 +9,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"tarazu/adapter"
 	"tarazu/experimental/monitoring"
@@ -56,6 +57,7 @@ type Outbound struct {
 	nests       bool // some member is a group
 	group       *group
 	stop        context.CancelFunc
+	closings    sync.WaitGroup
 	unsubscribe func()
 }
 
@@ -109,7 +111,7 @@ func (o *Outbound) Start(stage box.StartStage) error {
 	return nil
 }
 
-// Close ends the group's goroutine. Open connections are the connection manager's to close.
+// Close ends the group's goroutine and what it closes. Other open connections are the connection manager's to close.
 func (o *Outbound) Close() error {
 	if o.stop == nil {
 		return nil
@@ -117,6 +119,7 @@ func (o *Outbound) Close() error {
 	o.unsubscribe()
 	o.stop()
 	<-o.group.done
+	o.closings.Wait()
 	return nil
 }
 

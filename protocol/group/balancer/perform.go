@@ -12,19 +12,28 @@ func (o *Outbound) perform(actions actions) {
 		o.tell(note)
 	}
 	for _, closing := range actions.closings {
-		closed := 0
-		for n := range networks {
-			if closing.networks[n] {
-				closed += o.members[closing.member].trackers[n].closeAll(o.options.InterruptExistConnections)
-			}
-		}
-		if closed > 0 {
-			o.logger.Info("closed ", closed, " connections of member ", o.tags[closing.member], ": ", closing.rule)
-		}
+		o.close(closing)
 	}
 	if actions.reselected {
 		o.monitor.Reselected()
 	}
+}
+
+// close closes what a rule closes, beside the group's goroutine: 100,000 connections are not closed at once (S6.3).
+func (o *Outbound) close(closing closing) {
+	var doomed []*link
+	for n := range networks {
+		if closing.networks[n] {
+			doomed = append(doomed, o.members[closing.member].trackers[n].take(o.options.InterruptExistConnections)...)
+		}
+	}
+	if len(doomed) == 0 {
+		return
+	}
+	o.closings.Go(func() {
+		closeAll(doomed)
+		o.logger.Info("closed ", len(doomed), " connections of member ", o.tags[closing.member], ": ", closing.rule)
+	})
 }
 
 // tell logs a change, one line each (S7.6).

@@ -3,6 +3,7 @@ package balancer
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -87,10 +88,9 @@ func (l *link) unlink() {
 	l.next, l.previous = nil, nil
 }
 
-// closeAll closes the connections opened inside the box and, with external, those from inbounds too (S6.2), and returns
-// how many. No lock is held while a connection closes, so its Close may call back.
-func (t *tracker) closeAll(external bool) int {
-	var doomed []*link
+// take takes out the connections opened inside the box and, with external, those from inbounds too (S6.2), for
+// closeAll.
+func (t *tracker) take(external bool) (doomed []*link) {
 	for i := range t.shards {
 		shard := &t.shards[i]
 		shard.access.Lock()
@@ -105,8 +105,23 @@ func (t *tracker) closeAll(external bool) int {
 		shard.access.Unlock()
 	}
 	t.load.open.Add(-int64(len(doomed)))
-	for _, l := range doomed {
-		_ = l.upstream.Close()
+	return doomed
+}
+
+// closers is how many connections are closed at the same time: some say goodbye first, which can take.
+const closers = 16
+
+// closeAll closes connections that were taken out. No lock is held meanwhile, so that their Close may call back.
+func closeAll(doomed []*link) {
+	var next atomic.Int64
+	var closing sync.WaitGroup
+	for range min(closers, len(doomed)) {
+		closing.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(doomed)); i = next.Add(1) - 1 {
+				_ = doomed[i].upstream.Close()
+				runtime.Gosched() // who opens a connection meanwhile comes first
+			}
+		})
 	}
-	return len(doomed)
+	closing.Wait()
 }
