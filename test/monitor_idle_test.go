@@ -90,7 +90,7 @@ func TestField15_LongConnection(t *testing.T) {
 	awaitUp(process, 0, tags...)
 	process.Await(0, stopped)
 	mark := process.Log.Mark()
-	live := harness.NewClient(port).Open(t, harness.StartTCPEcho(t)) // wakes it
+	live := harness.NewClient(port).Open(t, harness.StartEchoes(t).Address) // wakes it
 	before := target.Tests()[sources[0]]
 	// The connection moves bytes until there were more rounds than fit into the idle time.
 	harness.Eventually(t, soon, "rounds go on", func() bool {

@@ -71,7 +71,7 @@ func TestMonitor_S5_3a_ClientThatLeaves(t *testing.T) {
 	one.Become(harness.Silent)
 	two.Become(harness.Silent)
 	client := harness.NewClient(port)
-	destination := harness.StartTCPEcho(t)
+	destination := harness.StartEchoes(t).Address
 	for i := range 20 {
 		live := client.Open(t, destination)
 		live.Send(t, "hello")

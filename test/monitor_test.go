@@ -158,7 +158,7 @@ func TestField8_DestinationsThatRefuse(t *testing.T) {
 	awaitUp(process, 0, "one", "two")
 	mark := process.Log.Mark()
 	client := harness.NewClient(port)
-	live := client.Open(t, harness.StartTCPEcho(t))
+	live := client.Open(t, harness.StartEchoes(t).Address)
 	refused := fmt.Sprintf("http://127.0.0.1:%d/", harness.FreePort(t))
 	began := time.Now()
 	var connections sync.WaitGroup

@@ -147,3 +147,53 @@ func TestMonitor_NestedCooldownReachesTheOuterGroup(t *testing.T) {
 	process.Await(mark, "balancer[balancer]", "member inner", "takes over from middle")
 	expectShares(t, "through both groups", harness.NewClient(port).Shares(t, target.URL, 3), equally(3, fast.Address))
 }
+
+// The member that an inner balancer leads to dies: the inner one leaves it, and the outer one neither leaves the inner one
+// nor closes what goes through it to members that live. When all inner members are dead, it does.
+func TestMonitor_NestedBalancerDealsWithItsOwnDead(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"round-robin", "lowest-delay", "failover"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			target, echoes := harness.StartTarget(t), harness.StartEchoes(t)
+			servers, members, tags, sources := startMembers(t, 3)
+			target.DelayTests(sources[1], 100*time.Millisecond) // the first is shown
+			port := harness.FreePort(t)
+			process := harness.StartReady(t, harness.Monitored(
+				harness.Configuration(port,
+					object{"strategy": "failover", "interrupt_exist_connections": true, "outbounds": []string{"inner", tags[2]}},
+					append(members, object{"type": "balancer", "tag": "inner", "strategy": strategy, "outbounds": tags[:2], "delay_acceptable_ratio": wide})...),
+				harness.Monitoring(target, object{"interval": "200ms", "url_test_timeout": "1s"}),
+			))
+			awaitUp(process, 0, "inner", tags[0], tags[1], tags[2])
+			client := harness.NewClient(port)
+			for range 3 {
+				mark := process.Log.Mark()
+				servers[0].Become(harness.Refuse)
+				process.Await(mark, "balancer[inner]", "member "+tags[0]+" is now down")
+				live := client.Open(t, echoes.Address)
+				if source := live.Source(t); source != sources[1] {
+					t.Errorf("a connection went to %s", source)
+				}
+				servers[0].Become(harness.Serve)
+				process.Await(mark, "balancer[inner]", "member "+tags[0]+" is now up")
+				live.Expect(t, "still here")
+				for _, words := range []string{"member inner is now", "takes over from inner", "connections of member inner"} {
+					if lines := process.Log.Find(mark, "balancer[balancer]", words); len(lines) > 0 {
+						t.Errorf("the outer group: %v", lines)
+					}
+				}
+			}
+			mark := process.Log.Mark()
+			live := client.Open(t, echoes.Address)
+			live.Source(t)
+			servers[0].Become(harness.Refuse)
+			servers[1].Become(harness.Refuse)
+			process.Await(mark, "balancer[balancer]", "takes over from inner")
+			if !live.EndsWithin(soon) {
+				t.Error("a connection through an inner group with nobody alive goes on")
+			}
+			expectShares(t, "afterwards", client.Shares(t, target.URL, 3), equally(3, sources[2]))
+		})
+	}
+}

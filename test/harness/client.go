@@ -89,32 +89,65 @@ func (c *Client) Hear(destination string) (string, error) {
 // Exchange sends a packet to a UDP target through an association of its own and returns the answer: the address that
 // the target saw.
 func (c *Client) Exchange(destination string) (string, error) {
-	target, err := netip.ParseAddrPort(destination)
+	association, err := c.associate(destination)
 	if err != nil {
 		return "", err
+	}
+	defer association.Leave()
+	return association.Ask()
+}
+
+// Association is one of SOCKS5 through a program, to an Echo.
+type Association struct {
+	// control is the connection with which it lives.
+	control net.Conn
+	packets net.Conn
+	target  netip.AddrPort
+	timeout time.Duration
+}
+
+// Associate opens an association, which ends with the owner.
+func (c *Client) Associate(owner Owner, destination string) *Association {
+	owner.Helper()
+	association, err := c.associate(destination)
+	if err != nil {
+		owner.Fatalf("associate: %v", err)
+	}
+	owner.Cleanup(association.Leave)
+	return association
+}
+
+func (c *Client) associate(destination string) (*Association, error) {
+	target, err := netip.ParseAddrPort(destination)
+	if err != nil {
+		return nil, err
 	}
 	control, err := net.DialTimeout("tcp", c.Inbound, c.Timeout)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	// The association lives as long as this connection.
-	defer control.Close()
 	_ = control.SetDeadline(time.Now().Add(c.Timeout))
 	relay, err := requestSOCKS(control, socksAssociate, netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
 	if err != nil {
-		return "", err
+		_ = control.Close()
+		return nil, err
 	}
 	packets, err := net.Dial("udp", relay)
 	if err != nil {
-		return "", err
+		_ = control.Close()
+		return nil, err
 	}
-	defer packets.Close()
-	_ = packets.SetDeadline(time.Now().Add(c.Timeout))
-	if _, err = packets.Write(append(appendAddress(make([]byte, socksPacketOverhead), target), "who am I?"...)); err != nil {
+	return &Association{control, packets, target, c.Timeout}, nil
+}
+
+// Ask sends a packet and returns the answer: the address that the target saw.
+func (a *Association) Ask() (string, error) {
+	_ = a.packets.SetDeadline(time.Now().Add(a.timeout))
+	if _, err := a.packets.Write(append(appendAddress(make([]byte, socksPacketOverhead), a.target), "who am I?"...)); err != nil {
 		return "", err
 	}
 	buffer := make([]byte, 2048)
-	count, err := packets.Read(buffer)
+	count, err := a.packets.Read(buffer)
 	if err != nil {
 		return "", err
 	}
@@ -127,4 +160,15 @@ func (c *Client) Exchange(destination string) (string, error) {
 	}
 	body, err := io.ReadAll(answer)
 	return string(body), err
+}
+
+// EndsWithin reports whether the program ends the association within a time.
+func (a *Association) EndsWithin(within time.Duration) bool {
+	return endsWithin(a.control, within)
+}
+
+// Leave ends the association.
+func (a *Association) Leave() {
+	_ = a.packets.Close()
+	_ = a.control.Close()
 }

@@ -15,8 +15,8 @@ import (
 // of them for itself, so that none is lost between FreePort and its use; listening on a block's first port holds it.
 const (
 	lowestPort = 10000
-	blockSize  = 500
-	blockCount = 40
+	blockSize  = 2000
+	blockCount = 10
 )
 
 type portBlock struct {

@@ -1,21 +1,54 @@
 package harness
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
+	"sync"
 	"time"
 )
 
-// Stream is a connection through a program, to a StartTCPEcho.
-type Stream struct {
-	conn net.Conn
+// Echoes is a TCP target that says where a connection comes from, and then sends back what it gets.
+type Echoes struct {
+	// Address to connect to.
+	Address string
+
+	access sync.Mutex
+	open   map[string]int
 }
 
-// StartTCPEcho runs a TCP target that sends back what it gets. It returns where it listens.
-func StartTCPEcho(owner Owner) (address string) {
+// StartEchoes runs such a target.
+func StartEchoes(owner Owner) *Echoes {
 	owner.Helper()
-	return serveTCP(owner, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	e := &Echoes{open: make(map[string]int)}
+	e.Address = serveTCP(owner, func(conn net.Conn) {
+		source := sourceOf(conn.RemoteAddr().String())
+		e.count(source, 1)
+		defer e.count(source, -1)
+		_, _ = fmt.Fprintf(conn, "%-*s", greeting, source)
+		_, _ = io.Copy(conn, conn)
+	})
+	return e
+}
+
+// greeting is how long the first words of Echoes are.
+const greeting = 15
+
+func (e *Echoes) count(source string, by int) {
+	e.access.Lock()
+	defer e.access.Unlock()
+	e.open[source] += by
+}
+
+// Open counts the connections from a source that are open.
+func (e *Echoes) Open(source string) int {
+	e.access.Lock()
+	defer e.access.Unlock()
+	return e.open[source]
 }
 
 // serveTCP has each connection to a port of 127.0.0.1 served, and closed afterwards. It returns where it listens.
@@ -41,6 +74,12 @@ func serveTCP(owner Owner, serve func(conn net.Conn)) (address string) {
 	return listener.Addr().String()
 }
 
+// Stream is a connection through a program, to Echoes.
+type Stream struct {
+	conn   net.Conn
+	source string
+}
+
 // Open opens a stream, which ends with the owner.
 func (c *Client) Open(owner Owner, destination string) *Stream {
 	owner.Helper()
@@ -57,7 +96,21 @@ func (c *Client) Open(owner Owner, destination string) *Stream {
 	if _, err = requestSOCKS(conn, socksConnect, target); err != nil {
 		owner.Fatalf("open a stream: %v", err)
 	}
-	return &Stream{conn}
+	return &Stream{conn: conn}
+}
+
+// Source is where the target sees the stream come from.
+func (s *Stream) Source(owner Owner) string {
+	owner.Helper()
+	if s.source == "" {
+		_ = s.conn.SetDeadline(time.Now().Add(patience))
+		words := make([]byte, greeting)
+		if _, err := io.ReadFull(s.conn, words); err != nil {
+			owner.Fatalf("read where a stream comes from: %v", err)
+		}
+		s.source = strings.TrimSpace(string(words))
+	}
+	return s.source
 }
 
 // Send sends a text.
@@ -72,11 +125,23 @@ func (s *Stream) Send(owner Owner, text string) {
 // Expect sends a text and fails unless it comes back.
 func (s *Stream) Expect(owner Owner, text string) {
 	owner.Helper()
+	s.Source(owner)
 	s.Send(owner, text)
 	answer := make([]byte, len(text))
 	if _, err := io.ReadFull(s.conn, answer); err != nil || string(answer) != text {
 		owner.Fatalf("sent %q, got %q, %v", text, answer, err)
 	}
+}
+
+// EndsWithin reports whether the far side ends the stream, with nothing more said, within a time.
+func (s *Stream) EndsWithin(within time.Duration) bool {
+	return endsWithin(s.conn, within)
+}
+
+func endsWithin(conn net.Conn, within time.Duration) bool {
+	_ = conn.SetDeadline(time.Now().Add(within))
+	_, err := conn.Read(make([]byte, 1))
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // Leave ends the stream, by a reset if rudely.

@@ -99,6 +99,7 @@ const (
 	eventRoundStart                  // with held
 	eventRoundEnd
 	eventStarted // the box has started
+	eventSettle  // a group around this one wants to know the choice
 )
 
 // event is what happened, in terms of the group.

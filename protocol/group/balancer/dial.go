@@ -143,9 +143,9 @@ func (o *Outbound) dialFailed(ctx context.Context, index int, err error) {
 	}
 }
 
-// retest has what a member leads to tested at once (S5.3); a member that is a balancer has seen to it itself.
+// retest has what a member leads to tested at once (S5.3); a balancer that it leads to has seen to it itself.
 func (o *Outbound) retest(index int) {
-	if _, nested := o.members[index].Outbound.(*Outbound); !nested {
+	if innerBalancer(o.outbounds, o.members[index].Outbound) == nil {
 		o.monitor.DialFailed(leafTag(o.outbounds, o.members[index].Outbound))
 	}
 }

@@ -23,12 +23,14 @@ type group struct {
 	mailbox  []adapter.Event
 	patience patience
 	letter   chan struct{}
-	state    state
-	done     chan struct{}
+	// settles are asked for by groups around this one.
+	settles chan chan struct{}
+	state   state
+	done    chan struct{}
 }
 
 func newGroup(config config, window time.Duration) *group {
-	return &group{config: config, window: window, letter: make(chan struct{}, 1), done: make(chan struct{})}
+	return &group{config: config, window: window, letter: make(chan struct{}, 1), settles: make(chan chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes the first decision, so that a snapshot is there before the first connection, and returns when the next
@@ -100,11 +102,13 @@ func (g *group) run(ctx context.Context, wake time.Time) {
 			timer.Reset(time.Until(at))
 		}
 		g.rest(pending.patience())
+		var settled chan struct{}
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-g.letter:
+		case settled = <-g.settles:
 		}
 		now := time.Now()
 		letters = g.take(letters)
@@ -118,10 +122,16 @@ func (g *group) run(ctx context.Context, wake time.Time) {
 				}
 			}
 		}
+		if settled != nil {
+			pending.add(event{kind: eventSettle}, atOnce, now)
+		}
 		if due := pending.ready(now); due != nil {
 			wake = g.decide(due, causeEvent, now)
 		} else if !wake.IsZero() && !now.Before(wake) {
 			wake = g.decide(nil, causeTick, now)
+		}
+		if settled != nil {
+			close(settled)
 		}
 	}
 }
@@ -139,6 +149,17 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// settle returns when the group has decided with everything that it was told before. Only a group around it may ask, so
+// that none waits for itself.
+func (g *group) settle() {
+	settled := make(chan struct{})
+	select {
+	case g.settles <- settled:
+		<-settled
+	case <-g.done:
+	}
 }
 
 // urgency is how long an event may wait for others.

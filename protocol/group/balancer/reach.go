@@ -37,6 +37,9 @@ func (r *reach) index() {
 
 // translate appends what happened to members, by what the monitor tells.
 func (r *reach) translate(events []event, told adapter.Event) []event {
+	if told.Kind == adapter.EventResult && told.Failed {
+		r.settle(told.Tag)
+	}
 	events = r.moved(events)
 	switch told.Kind {
 	case adapter.EventStarted:
@@ -49,6 +52,31 @@ func (r *reach) translate(events []event, told adapter.Event) []event {
 		return appendMembers(events, told, r.members[told.Tag])
 	}
 	return events
+}
+
+// settle has the balancers that lead to an outbound that failed choose anew first: what they lead to then is what counts,
+// and a member of theirs that died is theirs to deal with.
+func (r *reach) settle(leaf string) {
+	for _, index := range r.members[leaf] {
+		if inner := innerBalancer(r.outbound.outbounds, r.outbound.members[index].Outbound); inner != nil {
+			inner.group.settle()
+		}
+	}
+}
+
+// innerBalancer follows groups to the first balancer that a member leads to now; nil where it leads to none.
+func innerBalancer(outbounds box.OutboundManager, detour box.Outbound) *Outbound {
+	for detour != nil {
+		if inner, isBalancer := detour.(*Outbound); isBalancer {
+			return inner
+		}
+		group, isGroup := detour.(box.OutboundGroup)
+		if !isGroup {
+			break
+		}
+		detour, _ = outbounds.Outbound(group.Now())
+	}
+	return nil
 }
 
 // appendMembers appends what a test of members says of each.

@@ -10,6 +10,7 @@ import (
 	"tarazu/adapter"
 	"tarazu/experimental/monitoring"
 
+	box "github.com/sagernet/sing-box/adapter"
 	"github.com/sagernet/sing-box/common/interrupt"
 )
 
@@ -48,7 +49,7 @@ type link struct {
 // add puts a connection into the tracker, which closes upstream when a rule says so.
 func (t *tracker) add(ctx context.Context, l *link, upstream io.Closer) {
 	l.tracker, l.upstream = t, upstream
-	l.external, l.isTest = interrupt.IsExternalConnectionFromContext(ctx), monitoring.IsTest(ctx)
+	l.external, l.isTest = isExternal(ctx), monitoring.IsTest(ctx)
 	l.shard = uint8(t.next.Add(1) % trackerShards)
 	shard := &t.shards[l.shard]
 	shard.access.Lock()
@@ -59,6 +60,16 @@ func (t *tracker) add(ctx context.Context, l *link, upstream io.Closer) {
 	}
 	l.next, l.previous = head, head.previous
 	head.previous.next, head.previous = l, l
+}
+
+// isExternal reports whether a connection is opened for one of an inbound (S6.2): a group says so, or, where the group is
+// the detour of an outbound, the connection's metadata, which a lookup of a name has too, with its question.
+func isExternal(ctx context.Context) bool {
+	if interrupt.IsExternalConnectionFromContext(ctx) {
+		return true
+	}
+	metadata := box.ContextFrom(ctx)
+	return metadata != nil && metadata.InboundType != "" && metadata.QueryType == 0
 }
 
 // moved tells the monitor of traffic (S1.4).
