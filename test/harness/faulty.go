@@ -92,7 +92,7 @@ func (f *Faulty) Become(mode Mode) {
 		f.listener = nil
 	}
 	if mode != Refuse && f.listener == nil {
-		listener, err := net.Listen("tcp", loopback(f.Port))
+		listener, err := listenAgain(f.Port)
 		if err != nil {
 			f.owner.Fatalf("listen for a faulty server: %v", err)
 			return

@@ -6,9 +6,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Ports are taken from below the range out of which systems give source ports to connections. Each program has a block
@@ -68,8 +70,21 @@ func isFree(port int) bool {
 	return true
 }
 
-// closeWhole closes a socket so that its port is free at once. A program that is being started has a copy of every
-// socket until it becomes another program; with the lock held there is none.
+// listenAgain listens on a port that was free a moment ago. A program that is being started may still have a copy of the
+// socket that found it free: the system closes those only after it lets go of who starts it.
+func listenAgain(port int) (listener net.Listener, err error) {
+	deadline := time.Now().Add(patience)
+	for {
+		listener, err = net.Listen("tcp", loopback(port))
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			return listener, err
+		}
+		runtime.Gosched()
+	}
+}
+
+// closeWhole closes a socket so that its port is free soon. A program that is being started has a copy of every
+// socket until it becomes another program; with the lock held there is hardly one.
 func closeWhole(socket io.Closer) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
