@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -30,6 +31,11 @@ func SelfSigned(owner Owner) Certificate {
 		owner.Fatalf("make a certificate: %v", err)
 	}
 	return certificate
+}
+
+// pair is the certificate for a server of this program's own.
+func (c Certificate) pair() (tls.Certificate, error) {
+	return tls.X509KeyPair([]byte(strings.Join(c.Certificate, "\n")), []byte(strings.Join(c.Key, "\n")))
 }
 
 var selfSigned = sync.OnceValues(func() (Certificate, error) {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"crypto/tls"
 	"net"
 	"sync"
 
@@ -9,26 +10,32 @@ import (
 
 // Names is a DNS server of 127.0.0.1 that can be told to misbehave for a name.
 type Names struct {
-	// Port on which it listens, UDP and TCP.
-	Port int
+	// Port on which it listens, UDP and TCP, and TLSPort, on which it listens for TLS.
+	Port, TLSPort int
 
-	access  sync.Mutex
-	answers map[string][]string // by name; none is an error
-	hangs   map[string]bool
-	asked   map[string]int
+	certificate Certificate
+	access      sync.Mutex
+	answers     map[string][]string // by name; none is an error
+	hangs       map[string]bool
+	asked       map[string]int
 }
 
 // StartNames runs a DNS server that knows no name yet.
 func StartNames(owner Owner) *Names {
 	owner.Helper()
 	n := &Names{
-		Port:    FreePort(owner),
+		Port: FreePort(owner), TLSPort: FreePort(owner), certificate: SelfSigned(owner),
 		answers: make(map[string][]string), hangs: make(map[string]bool), asked: make(map[string]int),
 	}
-	for _, network := range []string{"udp", "tcp"} {
+	own, err := n.certificate.pair()
+	if err != nil {
+		owner.Fatalf("use a certificate: %v", err)
+	}
+	for network, port := range map[string]int{"udp": n.Port, "tcp": n.Port, "tcp-tls": n.TLSPort} {
 		started, ended := make(chan struct{}), make(chan error, 1)
 		server := &dns.Server{
-			Addr: loopback(n.Port), Net: network, Handler: dns.HandlerFunc(n.answer),
+			Addr: loopback(port), Net: network, Handler: dns.HandlerFunc(n.answer),
+			TLSConfig:         &tls.Config{Certificates: []tls.Certificate{own}},
 			NotifyStartedFunc: func() { close(started) },
 		}
 		go func() { ended <- server.ListenAndServe() }()
@@ -42,9 +49,14 @@ func StartNames(owner Owner) *Names {
 	return n
 }
 
-// Server is the DNS server, for a configuration; network is udp or tcp.
+// Server is the DNS server, for a configuration; network is udp, tcp or tls.
 func (n *Names) Server(tag, network string) JSON {
-	return JSON{"type": network, "tag": tag, "server": "127.0.0.1", "server_port": n.Port}
+	server := JSON{"type": network, "tag": tag, "server": "127.0.0.1", "server_port": n.Port}
+	if network == "tls" {
+		server["server_port"] = n.TLSPort
+		server["tls"] = JSON{"server_name": ServerName, "certificate": n.certificate.Certificate}
+	}
+	return server
 }
 
 // Set has a name answered with IPv4 addresses, or, with none, with an error.
