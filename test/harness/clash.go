@@ -20,7 +20,7 @@ type Clash struct {
 // NewClash returns one for a configuration that is still to be written.
 func NewClash(owner Owner) *Clash {
 	owner.Helper()
-	return &Clash{Controller: loopback(FreePort(owner))}
+	return &Clash{Controller: Loopback(FreePort(owner))}
 }
 
 // Enable turns the API on in a configuration that has `experimental`.

@@ -24,7 +24,7 @@ type Client struct {
 
 // NewClient returns a client of the mixed inbound at a port of 127.0.0.1.
 func NewClient(port int) *Client {
-	return &Client{Inbound: loopback(port), Timeout: 5 * time.Second}
+	return &Client{Inbound: Loopback(port), Timeout: 5 * time.Second}
 }
 
 // Get makes a request through a connection of its own and returns the body: the address that the target saw.

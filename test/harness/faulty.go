@@ -60,7 +60,7 @@ func StartFaulty(owner Owner, number int) *Faulty {
 // StartGate runs a faulty gate in front of another server of 127.0.0.1.
 func StartGate(owner Owner, port int) *Faulty {
 	owner.Helper()
-	return startFaulty(owner, &Faulty{upstream: loopback(port)})
+	return startFaulty(owner, &Faulty{upstream: Loopback(port)})
 }
 
 func startFaulty(owner Owner, f *Faulty) *Faulty {

@@ -34,7 +34,7 @@ func StartNames(owner Owner) *Names {
 	for network, port := range map[string]int{"udp": n.Port, "tcp": n.Port, "tcp-tls": n.TLSPort} {
 		started, ended := make(chan struct{}), make(chan error, 1)
 		server := &dns.Server{
-			Addr: loopback(port), Net: network, Handler: dns.HandlerFunc(n.answer),
+			Addr: Loopback(port), Net: network, Handler: dns.HandlerFunc(n.answer),
 			TLSConfig:         &tls.Config{Certificates: []tls.Certificate{own}},
 			NotifyStartedFunc: func() { close(started) },
 		}

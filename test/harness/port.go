@@ -31,7 +31,7 @@ var ownBlock = sync.OnceValues(func() (*portBlock, error) {
 	start := rand.IntN(blockCount)
 	for i := range blockCount {
 		first := lowestPort + (start+i)%blockCount*blockSize
-		if holder, err := net.Listen("tcp", loopback(first)); err == nil {
+		if holder, err := net.Listen("tcp", Loopback(first)); err == nil {
 			return &portBlock{holder: holder, first: first}, nil
 		}
 	}
@@ -57,12 +57,12 @@ func FreePort(owner Owner) int {
 }
 
 func isFree(port int) bool {
-	listener, err := net.Listen("tcp", loopback(port))
+	listener, err := net.Listen("tcp", Loopback(port))
 	if err != nil {
 		return false
 	}
 	defer closeWhole(listener)
-	packets, err := net.ListenPacket("udp", loopback(port))
+	packets, err := net.ListenPacket("udp", Loopback(port))
 	if err != nil {
 		return false
 	}
@@ -75,7 +75,7 @@ func isFree(port int) bool {
 func listenAgain(port int) (listener net.Listener, err error) {
 	deadline := time.Now().Add(patience)
 	for {
-		listener, err = net.Listen("tcp", loopback(port))
+		listener, err = net.Listen("tcp", Loopback(port))
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
 			return listener, err
 		}
@@ -91,6 +91,7 @@ func closeWhole(socket io.Closer) {
 	_ = socket.Close()
 }
 
-func loopback(port int) string {
+// Loopback is the address of a port of 127.0.0.1.
+func Loopback(port int) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

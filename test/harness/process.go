@@ -3,9 +3,11 @@ package harness
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -167,6 +169,24 @@ func (p *Process) Kill() {
 		return
 	}
 	<-p.ended
+}
+
+// Copied is how many bytes the program itself has read and written, by the kernel's count; what the kernel copies for it
+// from one connection to another is not among them.
+func (p *Process) Copied() (count int64) {
+	p.owner.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", p.command.Process.Pid))
+	if err != nil {
+		p.owner.Fatalf("read what the program copied: %v", err)
+	}
+	for line := range strings.Lines(string(content)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name == "rchar" || name == "wchar" {
+			number, _ := strconv.ParseInt(value, 10, 64)
+			count += number
+		}
+	}
+	return count
 }
 
 // Running reports whether the program has not ended.

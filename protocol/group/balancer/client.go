@@ -10,7 +10,6 @@ import (
 	"github.com/sagernet/sing-box/common/interrupt"
 	"github.com/sagernet/sing/common/bufio/deadline"
 	E "github.com/sagernet/sing/common/exceptions"
-	N "github.com/sagernet/sing/common/network"
 )
 
 // client is the connection that an inbound accepted, and the context in which its connection through a member is opened:
@@ -95,8 +94,8 @@ func isThere(conn net.Conn) bool {
 
 // CloseWrite ends one direction where the inbound's protocol can, else both.
 func (c *client) CloseWrite() error {
-	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
-		return duplex.CloseWrite()
+	if half, canHalf := c.half(); canHalf {
+		return half.CloseWrite()
 	}
 	return c.Close()
 }

@@ -26,6 +26,16 @@ type stream struct {
 func (s stream) NeedHandshakeForRead() bool  { return N.NeedHandshakeForRead(s.Conn) }
 func (s stream) NeedHandshakeForWrite() bool { return N.NeedHandshakeForWrite(s.Conn) }
 
+// half returns what can end one direction: the connection, or one that it wraps and that may be written to instead.
+func (s stream) half() (halfCloser, bool) {
+	return N.CastWriter[halfCloser](s.Conn)
+}
+
+type halfCloser interface {
+	io.Writer
+	N.WriteCloser
+}
+
 func (s stream) ReaderReplaceable() bool { return true }
 func (s stream) WriterReplaceable() bool { return true }
 func (s stream) Upstream() any           { return s.Conn }
@@ -136,8 +146,8 @@ func (c *conn) failed() {
 // CloseWrite ends one direction where the member's protocol can, else both.
 func (c *conn) CloseWrite() error {
 	c.past.Or(finished)
-	if duplex, isDuplex := c.Conn.(N.WriteCloser); isDuplex {
-		return duplex.CloseWrite()
+	if half, canHalf := c.half(); canHalf {
+		return half.CloseWrite()
 	}
 	return c.Close()
 }
