@@ -27,7 +27,7 @@ type clientState = uint32
 const (
 	// clientOpen: nobody has closed it.
 	clientOpen clientState = iota
-	// clientAlive: it was closed on this side while the client was there.
+	// clientAlive: it was closed on this side, or its half was, while the client was there.
 	clientAlive
 	// clientLeft: the client closed it, or cannot be asked.
 	clientLeft
@@ -74,12 +74,18 @@ func (c *clientContext) Value(key any) any {
 func (c *client) Close() error {
 	if c.state.Load() == clientOpen {
 		state := clientLeft
-		if remote := c.remote.Load(); remote != nil && !remote.has(received) && isThere(c.Conn) {
+		if c.remoteSilent() && isThere(c.Conn) {
 			state = clientAlive
 		}
 		c.state.CompareAndSwap(clientOpen, state)
 	}
 	return c.Conn.Close()
+}
+
+// remoteSilent reports whether the member has sent nothing.
+func (c *client) remoteSilent() bool {
+	remote := c.remote.Load()
+	return remote != nil && !remote.has(received)
 }
 
 // isThere reports whether a connection that nobody reads any more, and that is about to be closed, is alive: data, or
@@ -94,8 +100,13 @@ func isThere(conn net.Conn) bool {
 
 // CloseWrite ends one direction where the inbound's protocol can, else both.
 func (c *client) CloseWrite() error {
-	if half, canHalf := c.half(); canHalf {
-		return half.CloseWrite()
+	half, canHalf := c.half()
+	if !canHalf {
+		return c.Close()
 	}
-	return c.Close()
+	if c.remoteSilent() {
+		// The member's end seems regular, but if it takes no more data either, the system told that to who wrote.
+		c.state.CompareAndSwap(clientOpen, clientAlive)
+	}
+	return half.CloseWrite()
 }

@@ -150,6 +150,15 @@ func TestConn_S5_3a_WhoFailed(t *testing.T) {
 			c.countWritten(5)
 			_, _, _ = c.CloseWrite(), c.Close(), it.Close()
 		}, 0},
+		{"the member ends, then the client", func(c *conn, it *client, _ net.Conn) {
+			c.countWritten(5)
+			_, _, _, _ = it.CloseWrite(), c.CloseWrite(), c.Close(), it.Close()
+		}, 0},
+		{"the member ends, and takes no data", func(c *conn, it *client, there net.Conn) {
+			c.countWritten(5)
+			_, _ = it.CloseWrite(), there.Close()
+			_, _ = it.Close(), c.Close()
+		}, 1},
 		{"a rule closes", func(c *conn, it *client, _ net.Conn) {
 			c.countWritten(5)
 			closeAll(c.tracker.take(true))
