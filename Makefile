@@ -1,7 +1,7 @@
 # make          the list of commands
 # make run      build, and see it balance real traffic between local servers (CONFIG=path: run that file instead)
 # make test     everything that has to pass before a change goes in
-# make bench    what a choice costs, and a test of a member
+# make bench    what a choice, a connection and a test of a member cost
 # make build    ./sing-box (NAME= another name, TAGS= other build tags)
 # make install  into PREFIX=/usr/local
 
@@ -45,7 +45,8 @@ blackbox:
 	go test -count=1 -timeout 10m ./test
 
 bench:
-	go test -run '^$$' -bench . ./...
+	go test -run '^$$' -bench . ./common/... ./protocol/...
+	go test -run '^$$' -bench . -benchtime 9x ./include
 
 install: build
 	install -D -m 755 "$(NAME)" "$(DESTDIR)$(PREFIX)/bin/$(NAME)"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,4 +77,48 @@ func BenchmarkTests(b *testing.B) {
 	b.ReportMetric(perSecond(bare), "loop-tests/s")
 	b.ReportMetric(perSecond(monitored), "tests/s")
 	b.ReportMetric(bare.Seconds()/monitored.Seconds(), "ratio")
+}
+
+// BenchmarkRest measures what a box with a balancer over 100 members needs at rest, over one with a selector.
+func BenchmarkRest(b *testing.B) {
+	target := harness.StartTarget(b)
+	rest := func(kind string) float64 {
+		var tags []string
+		var outbounds []harness.JSON
+		for i := range 100 {
+			tags = append(tags, fmt.Sprint("member-", i))
+			outbounds = append(outbounds, harness.JSON{"type": "direct", "tag": tags[i]})
+		}
+		outbounds = append(outbounds, harness.JSON{"type": kind, "tag": "group", "outbounds": tags})
+		configuration := harness.JSON{"outbounds": outbounds}
+		if kind == "balancer" {
+			outbounds[100]["monitoring"] = harness.Monitoring(target, harness.JSON{"interval": "1h"})
+		}
+		before := heap()
+		instance := startBox(b, configuration)
+		defer instance.Close()
+		if it, _ := instance.Outbound().Outbound("group"); kind == "balancer" {
+			if _, err := it.(*balancer.Outbound).URLTest(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return float64(heap() - before)
+	}
+	var more []float64
+	for b.Loop() {
+		selector := rest("selector")
+		more = append(more, rest("balancer")-selector)
+	}
+	slices.Sort(more)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(more[len(more)/2]/1024, "kB-more")
+}
+
+// heap is the memory in use, with nothing that could be collected.
+func heap() uint64 {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	return memory.HeapAlloc
 }

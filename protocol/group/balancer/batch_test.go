@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"tarazu/option"
+
+	"github.com/sagernet/sing/common/json/badoption"
 )
 
 // The results of a round lead to at most one snapshot per debounce window, successes and failures alike (S1.4, S7.4).
@@ -36,6 +38,33 @@ func TestGroup_S1_4_OneSnapshotPerWindow(t *testing.T) {
 			defer s.access.Unlock()
 			if made := s.decisions - before; made > windows+1 || made < windows-1 {
 				t.Errorf("%s: %d snapshots in %d windows", strategy, made, windows)
+			}
+		})
+	}
+}
+
+// A group at rest has no timer and decides nothing, however long it rests.
+func TestGroup_AtRestNothingHappens(t *testing.T) {
+	for _, strategy := range option.Strategies {
+		options := option.BalancerOutboundOptions{
+			Strategy: strategy, Outbounds: []string{"a", "b", "c"}, SlowStart: badoption.Duration(time.Minute), TTL: badoption.Duration(time.Hour),
+		}
+		tell(t, options, nil, func(s *story) {
+			s.settled(map[string]uint16{"a": 100, "b": 0, "c": 200})
+			s.up("b", 50)
+			s.pick(networkTCP, 1)
+			s.pass(2 * time.Minute) // the first half minute, a cooldown and a slow start are over
+			s.access.Lock()
+			before, wake := s.decisions, s.wake
+			s.access.Unlock()
+			if !wake.IsZero() {
+				t.Errorf("%s: wakes at %v", strategy, wake)
+			}
+			s.pass(30 * 24 * time.Hour)
+			s.access.Lock()
+			defer s.access.Unlock()
+			if s.decisions != before {
+				t.Errorf("%s: %d decisions in a month of rest", strategy, s.decisions-before)
 			}
 		})
 	}

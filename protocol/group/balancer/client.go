@@ -104,6 +104,9 @@ func (c *client) CloseWrite() error {
 	if !canHalf {
 		return c.Close()
 	}
+	if remote := c.remote.Load(); remote != nil && remote.past.Or(ended)&finished != 0 {
+		return nil // both have: whoever copies closes both sides now
+	}
 	if c.remoteSilent() {
 		// The member's end seems regular, but if it takes no more data either, the system told that to who wrote.
 		c.state.CompareAndSwap(clientOpen, clientAlive)

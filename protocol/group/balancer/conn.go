@@ -54,8 +54,9 @@ const (
 	// sent and received say that some data was.
 	sent uint32 = 1 << iota
 	received
-	// finished says that the client has nothing more to send.
+	// finished says that the client has nothing more to send, ended that the member has not.
 	finished
+	ended
 	// broken says that the member's side failed.
 	broken
 	// greets says that the protocol speaks to the member with the first data, or without any after a while.
@@ -145,7 +146,9 @@ func (c *conn) failed() {
 
 // CloseWrite ends one direction where the member's protocol can, else both.
 func (c *conn) CloseWrite() error {
-	c.past.Or(finished)
+	if c.past.Or(finished)&ended != 0 && c.client != nil {
+		return nil // both have: whoever copies closes both sides now
+	}
 	if half, canHalf := c.half(); canHalf {
 		return half.CloseWrite()
 	}

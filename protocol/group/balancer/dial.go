@@ -92,7 +92,13 @@ func (o *Outbound) DialParallelNetwork(ctx context.Context, network string, dest
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialer.DialSerialNetwork(ctx, o.members[index].Outbound, network, destination, addresses, strategy, interfaceType, fallbackInterfaceType, fallbackDelay)
+	member := o.members[index].Outbound
+	var conn net.Conn
+	if len(addresses) == 1 && strategy == nil && interfaceType == nil && fallbackInterfaceType == nil {
+		conn, err = member.DialContext(ctx, network, M.SocksaddrFrom(addresses[0], destination.Port)) // nothing to try in turn
+	} else {
+		conn, err = dialer.DialSerialNetwork(ctx, member, network, destination, addresses, strategy, interfaceType, fallbackInterfaceType, fallbackDelay)
+	}
 	return o.opened(ctx, n, index, conn, err)
 }
 

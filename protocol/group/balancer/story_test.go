@@ -36,6 +36,7 @@ type story struct {
 	access    sync.Mutex
 	lines     []string
 	decisions int
+	wake      time.Time // of the last decision
 	// inRound says that results told now belong to a round, answered that one of them was a success.
 	inRound, answered bool
 }
@@ -105,6 +106,7 @@ func (s *story) record(actions actions) {
 	s.access.Lock()
 	defer s.access.Unlock()
 	s.decisions++
+	s.wake = actions.wake
 	for _, note := range actions.notes {
 		switch {
 		case note.selected:
