@@ -122,6 +122,9 @@ func TestOpenConnections_ReturnToZero(t *testing.T) {
 		}
 	})
 	expectZero("dials that were given up")
+	if count := one.Connections() + two.Connections(); count != 20 {
+		t.Errorf("%d connections for 20 dials that were given up: somebody was tested", count) // S5.3
+	}
 	// An association ends after a time, or when the client goes. The embedder's ends when closed.
 	together(func() {
 		packets, err := udp.ListenPacket(t.Context(), M.ParseSocksaddr(echo.Address))

@@ -94,6 +94,22 @@ func (u Uplink) configure(link netlink.Link) error {
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(u.Gateway), Priority: u.Metric})
 }
 
+// Face gives the far end of the uplink the gateway's address, at which a server may then listen.
+func (u Uplink) Face(owner Owner) {
+	owner.Helper()
+	far, err := netlink.LinkByName(u.Name + "-far")
+	var address *netlink.Addr
+	if err == nil {
+		address, err = netlink.ParseAddr(u.Gateway + "/32")
+	}
+	if err == nil {
+		err = netlink.AddrAdd(far, address)
+	}
+	if err != nil {
+		owner.Fatalf("give the far end an address: %v", err)
+	}
+}
+
 // Disconnect removes the interface, and with it the route.
 func (u Uplink) Disconnect(owner Owner) {
 	owner.Helper()
