@@ -1,6 +1,7 @@
 # make          the list of commands
 # make run      build, and see it balance real traffic between local servers (CONFIG=path: run that file instead)
 # make test     everything that has to pass before a change goes in
+# make soak     connections, breaking members and a reload, for SOAK=10m (SOAK_SEED= another schedule)
 # make bench    what a choice, a connection and a test of a member cost
 # make build    ./sing-box (NAME= another name, TAGS= other build tags)
 # make install  into PREFIX=/usr/local
@@ -11,7 +12,7 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 
 TAGS        ?= with_gvisor,with_quic,with_dhcp,with_utls,with_acme,with_clash_api,with_v2ray_api
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test lint unit blackbox bench install clean
+.PHONY: help build run test lint unit blackbox soak bench install clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -43,6 +44,11 @@ unit:
 
 blackbox:
 	go test -count=1 -timeout 10m ./test
+
+SOAK      ?= 10m
+SOAK_SEED ?= 1
+soak:
+	SOAK=$(SOAK) SOAK_SEED=$(SOAK_SEED) go test -count=1 -v -timeout 24h -run '^TestSoak$$' ./test
 
 bench:
 	go test -run '^$$' -bench . ./common/... ./protocol/...

@@ -76,6 +76,9 @@ func serveTCP(owner Owner, serve func(conn net.Conn)) (address string) {
 
 // Stream is a connection through a program, to Echoes.
 type Stream struct {
+	// Patience is how long an answer may take.
+	Patience time.Duration
+
 	conn   net.Conn
 	source string
 }
@@ -83,32 +86,56 @@ type Stream struct {
 // Open opens a stream, which ends with the owner.
 func (c *Client) Open(owner Owner, destination string) *Stream {
 	owner.Helper()
+	stream, err := c.TryOpen(destination)
+	if err != nil {
+		owner.Fatalf("open a stream: %v", err)
+		return nil
+	}
+	owner.Cleanup(func() { _ = stream.conn.Close() })
+	return stream
+}
+
+// TryOpen is Open where a failure is no surprise.
+func (c *Client) TryOpen(destination string) (*Stream, error) {
 	target, err := netip.ParseAddrPort(destination)
 	if err != nil {
-		owner.Fatalf("%v", err)
+		return nil, err
 	}
 	conn, err := net.DialTimeout("tcp", c.Inbound, c.Timeout)
 	if err != nil {
-		owner.Fatalf("connect to the inbound: %v", err)
+		return nil, err
 	}
-	owner.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err = requestSOCKS(conn, socksConnect, target); err != nil {
-		owner.Fatalf("open a stream: %v", err)
+		_ = conn.Close()
+		return nil, err
 	}
-	return &Stream{conn: conn}
+	return &Stream{Patience: patience, conn: conn}, nil
 }
 
-// Source is where the target sees the stream come from.
+// Known is where the target sees the stream come from, as far as it said so.
+func (s *Stream) Known() string {
+	return s.source
+}
+
+func (s *Stream) hear() error {
+	if s.source != "" {
+		return nil
+	}
+	_ = s.conn.SetDeadline(time.Now().Add(s.Patience))
+	words := make([]byte, greeting)
+	if _, err := io.ReadFull(s.conn, words); err != nil {
+		return fmt.Errorf("read where a stream comes from: %w", err)
+	}
+	s.source = strings.TrimSpace(string(words))
+	return nil
+}
+
+// Source waits until it is known where the target sees the stream come from.
 func (s *Stream) Source(owner Owner) string {
 	owner.Helper()
-	if s.source == "" {
-		_ = s.conn.SetDeadline(time.Now().Add(patience))
-		words := make([]byte, greeting)
-		if _, err := io.ReadFull(s.conn, words); err != nil {
-			owner.Fatalf("read where a stream comes from: %v", err)
-		}
-		s.source = strings.TrimSpace(string(words))
+	if err := s.hear(); err != nil {
+		owner.Fatalf("%v", err)
 	}
 	return s.source
 }
@@ -116,21 +143,35 @@ func (s *Stream) Source(owner Owner) string {
 // Send sends a text.
 func (s *Stream) Send(owner Owner, text string) {
 	owner.Helper()
-	_ = s.conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(s.conn, text); err != nil {
+	if err := s.send(text); err != nil {
 		owner.Errorf("send %q: %v", text, err)
 	}
+}
+
+func (s *Stream) send(text string) error {
+	_ = s.conn.SetDeadline(time.Now().Add(s.Patience))
+	_, err := io.WriteString(s.conn, text)
+	return err
 }
 
 // Expect sends a text and fails unless it comes back.
 func (s *Stream) Expect(owner Owner, text string) {
 	owner.Helper()
-	s.Source(owner)
-	s.Send(owner, text)
+	if err := s.Try(text); err != nil {
+		owner.Fatalf("%v", err)
+	}
+}
+
+// Try is Expect where a failure is no surprise.
+func (s *Stream) Try(text string) error {
+	if err := errors.Join(s.hear(), s.send(text)); err != nil {
+		return err
+	}
 	answer := make([]byte, len(text))
 	if _, err := io.ReadFull(s.conn, answer); err != nil || string(answer) != text {
-		owner.Fatalf("sent %q, got %q, %v", text, answer, err)
+		return fmt.Errorf("sent %q, got %q: %w", text, answer, err)
 	}
+	return nil
 }
 
 // EndsWithin reports whether the far side ends the stream, with nothing more said, within a time.
