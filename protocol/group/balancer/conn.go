@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"tarazu/experimental/monitoring"
 
@@ -83,7 +84,18 @@ func (c *conn) countRead(n int64) {
 	if !c.has(received) {
 		c.past.Or(received)
 	}
+	if c.has(finished) {
+		c.expectMore()
+	}
 	c.moved(n)
+}
+
+// halfLife is how long a member may say nothing to a client that has nothing more to send: most have left altogether, and
+// nobody would ever tell a member that keeps its side open.
+const halfLife = 5 * time.Minute
+
+func (c *conn) expectMore() {
+	_ = c.Conn.SetReadDeadline(time.Now().Add(halfLife))
 }
 
 func (c *conn) countWritten(n int64) {
@@ -150,6 +162,7 @@ func (c *conn) CloseWrite() error {
 		return nil // both have: whoever copies closes both sides now
 	}
 	if half, canHalf := c.half(); canHalf {
+		c.expectMore()
 		return half.CloseWrite()
 	}
 	return c.Close()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tarazu/adapter"
@@ -187,4 +188,40 @@ func TestConn_OwnDoing(t *testing.T) {
 			t.Error(err, ": ", !own)
 		}
 	}
+}
+
+// halfPipe is a pipe whose writing end can be closed alone.
+type halfPipe struct{ net.Conn }
+
+func (halfPipe) CloseWrite() error { return nil }
+
+// A client that has sent all it had, and most likely left, does not keep a silent member's connection for ever; one that
+// is still being answered is.
+func TestConn_HalfOfItEndsWhenNothingMoreComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer near.Close()
+		defer far.Close()
+		tracker := &tracker{load: new(load), monitor: new(touches), retest: func() {}}
+		c := tracker.newConn(t.Context(), halfPipe{near}).(*conn)
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range 10 {
+				time.Sleep(halfLife - time.Second)
+				_, _ = far.Write([]byte{0})
+			}
+		}()
+		began := time.Now()
+		for range 10 {
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
+		}
+		answered := time.Now()
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(answered) != halfLife {
+			t.Fatalf("after %v: %v", time.Since(answered), err)
+		}
+	})
 }
