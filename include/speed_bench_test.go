@@ -97,35 +97,20 @@ func startPair(b *testing.B, members int, tcpTarget, udpTarget string) (ways [2]
 // startSource runs a server that sends as many bytes as it is asked for.
 func startSource(b *testing.B) (address string) {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		block := make([]byte, 256<<10)
-		for {
-			conn, err := listener.Accept()
+	block := make([]byte, 256<<10)
+	return harness.ServeTCP(b, "127.0.0.1", func(conn net.Conn) {
+		var wanted uint64
+		if binary.Read(conn, binary.BigEndian, &wanted) != nil {
+			return
+		}
+		for wanted > 0 {
+			sent, err := conn.Write(block[:min(wanted, uint64(len(block)))])
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				var wanted uint64
-				if binary.Read(conn, binary.BigEndian, &wanted) != nil {
-					return
-				}
-				for wanted > 0 {
-					sent, err := conn.Write(block[:min(wanted, uint64(len(block)))])
-					if err != nil {
-						return
-					}
-					wanted -= uint64(sent)
-				}
-			}()
+			wanted -= uint64(sent)
 		}
-	}()
-	return listener.Addr().String()
+	})
 }
 
 // fetch gets as many bytes through a way and returns when the first was there.

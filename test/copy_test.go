@@ -5,6 +5,7 @@ package test
 import (
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -25,25 +26,13 @@ func TestCopy_KernelCopiesAndHalvesEnd(t *testing.T) {
 		t.Run(member["tag"].(string), func(t *testing.T) {
 			t.Parallel()
 			// The far side sends back what it gets, and ends when it has got everything.
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer listener.Close()
-			go func() {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
-			}()
+			address := harness.ServeTCP(t, "127.0.0.1", func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 			port := harness.FreePort(t)
 			outbounds := []object{member, {"type": "balancer", "tag": "group", "outbounds": []any{member["tag"]}}}
 			process := harness.StartReady(t, harness.Monitored(object{
 				"inbounds": []object{{
 					"type": "direct", "listen": "127.0.0.1", "listen_port": port, "network": "tcp",
-					"override_address": "127.0.0.1", "override_port": listener.Addr().(*net.TCPAddr).Port,
+					"override_address": "127.0.0.1", "override_port": netip.MustParseAddrPort(address).Port(),
 				}},
 				"outbounds": outbounds, "route": object{"final": "group"},
 			}, harness.Monitoring(target, object{"interval": "1h"})))

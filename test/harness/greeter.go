@@ -9,5 +9,5 @@ import (
 // came from. It returns where it listens.
 func StartGreeter(owner Owner) (address string) {
 	owner.Helper()
-	return serveTCP(owner, func(conn net.Conn) { _, _ = io.WriteString(conn, sourceOf(conn.RemoteAddr().String())) })
+	return ServeTCP(owner, "127.0.0.1", func(conn net.Conn) { _, _ = io.WriteString(conn, sourceOf(conn.RemoteAddr().String())) })
 }

@@ -25,7 +25,7 @@ type Echoes struct {
 func StartEchoes(owner Owner) *Echoes {
 	owner.Helper()
 	e := &Echoes{open: make(map[string]int)}
-	e.Address = serveTCP(owner, func(conn net.Conn) {
+	e.Address = ServeTCP(owner, "127.0.0.1", func(conn net.Conn) {
 		source := sourceOf(conn.RemoteAddr().String())
 		e.count(source, 1)
 		defer e.count(source, -1)
@@ -51,10 +51,10 @@ func (e *Echoes) Open(source string) int {
 	return e.open[source]
 }
 
-// serveTCP has each connection to a port of 127.0.0.1 served, and closed afterwards. It returns where it listens.
-func serveTCP(owner Owner, serve func(conn net.Conn)) (address string) {
+// ServeTCP has each connection to a port of an IPv4 address served, and closed afterwards. It returns where it listens.
+func ServeTCP(owner Owner, host string, serve func(conn net.Conn)) (address string) {
 	owner.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", net.JoinHostPort(host, "0"))
 	if err != nil {
 		owner.Fatalf("listen for a target: %v", err)
 	}
