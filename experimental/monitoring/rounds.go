@@ -85,6 +85,9 @@ func (m *Monitor) rest(ctx, network context.Context, next time.Time) bool {
 		return true
 	}
 	moved := m.traffic.next()
+	if m.traffic.quiet() < m.settings.IdleTimeout {
+		return true // something moved just now
+	}
 	m.logger.Debug("no traffic for ", m.settings.IdleTimeout, ": tests stop until the next connection")
 	select {
 	case <-network.Done():
